@@ -1,11 +1,11 @@
 """A replay that asks the real server for what the recording does not have, and adds that to the recording."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from mcp_conductor.errors import ConductorError, HttpStatusError
-from mcp_conductor.protocol import Json
+from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.compose import compose_error
 from mcp_conductor.protocol.dialect import INTERNAL_ERROR
 from mcp_conductor.protocol.message import Message
@@ -17,11 +17,10 @@ from mcp_conductor.replaying.matching import Pool
 from mcp_conductor.replaying.nearest import MISSING
 from mcp_conductor.replaying.playing import Talk
 from mcp_conductor.replaying.recorded_calls import LISTEN
-from mcp_conductor.replaying.replay_server import ReplayServer, end_of_subscription
+from mcp_conductor.replaying.replay_server import ReplayServer, Request, end_of_subscription
 from mcp_conductor.replaying.upstream import UpstreamSession, why_unasked
-from mcp_conductor.server.client import Client, Send
+from mcp_conductor.server.client import Client
 from mcp_conductor.server.config import TransportConfig
-from mcp_conductor.server.server import Deliver
 from mcp_conductor.server.state import Subscriber
 from mcp_conductor.text.redaction import Redactor
 from mcp_conductor.transport import finish
@@ -47,11 +46,11 @@ class ExtendingServer(ReplayServer):
         self._sessions: dict[Talk, UpstreamSession] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
-    def take_missing(self, message: Message, client: Client, send: Send, deliver: Deliver) -> None:
-        if message.method == "ping" or self._is_of_other_era(message):
-            super().take_missing(message, client, send, deliver)
-            return
-        self.run(self._ask(message, client, send, deliver), client, message, deliver)
+    def take_missing(self, request: Request) -> None:
+        if request.message.method == "ping" or self._is_of_other_era(request.message):
+            super().take_missing(request)
+        else:
+            self.run(self._ask(request), request)
 
     def _is_of_other_era(self, message: Message) -> bool:
         """Whether MESSAGE would begin a conversation that the recording has nothing for."""
@@ -59,40 +58,39 @@ class ExtendingServer(ReplayServer):
             return self.pool.handshake and not self.pool.modern
         return message.method == "initialize" and self.pool.modern and not self.pool.handshake
 
-    async def _ask(self, message: Message, client: Client, send: Send, deliver: Deliver) -> None:
-        talk = self.talk(client, message)
+    async def _ask(self, request: Request) -> None:
+        message, talk = request.message, request.talk
         if talk not in self._sessions:
-            self._sessions[talk] = UpstreamSession(self._spec, client, self._redactor, self._record)
+            self._sessions[talk] = UpstreamSession(self._spec, request.client, self._redactor, self._record)
         try:
-            reply = await self._reply_of(self._sessions[talk], message, send, talk)
+            reply = await self._reply_of(self._sessions[talk], request)
         except ConductorError as error:
             why = f"{MISSING}: {shown_request(message.method, message.params)}; {why_unasked(error)}"
             self.count_miss(why)
             reply = compose_error(message.id, {"code": INTERNAL_ERROR, "message": why})
-        if message.method == "initialize" and isinstance(reply.get("result"), dict):
-            self.open(client, talk, message, reply["result"])
-        deliver(reply)
+        self.deliver(request, reply)
 
-    async def _reply_of(self, session: UpstreamSession, message: Message, send: Send, talk: Talk) -> Json:
-        asking = session.ask(message, send, talk.opened_by)
+    async def _reply_of(self, session: UpstreamSession, request: Request) -> Json:
+        asking = session.ask(request.message, request.send, request.talk.opened_by)
         try:
-            reply: Json = await (self._until_stopped(asking, message) if message.method == LISTEN else asking)
+            listens = request.message.method == LISTEN
+            reply: Json = await (self._until_stopped(asking, request.id) if listens else asking)
         except HttpStatusError as error:
             if error.error is None:
                 raise
-            reply = compose_error(message.id, error.error)
+            reply = compose_error(request.id, error.error)
         self.added += 1
         return reply
 
-    async def _until_stopped(self, asking: Any, message: Message) -> Any:
+    async def _until_stopped(self, asking: Coroutine[Any, Any, Json], identity: Id) -> Json:
         """What ASKING gives, a subscription; when we stop, or the client has said all, it is cancelled."""
         task = asyncio.ensure_future(asking)
-        subscriber = Subscriber(message.id or 0, lambda *_: None, {})
+        subscriber = Subscriber(identity, lambda *_: None, {})
         stopped = asyncio.ensure_future(subscriber.until_ended())
         self.listeners.add(subscriber)
         try:
             await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
-            return task.result() if task.done() else end_of_subscription(message)
+            return task.result() if task.done() else end_of_subscription(identity)
         finally:
             self.listeners.discard(subscriber)
             stopped.cancel()

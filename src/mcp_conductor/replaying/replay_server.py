@@ -3,10 +3,10 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcp_conductor import __version__
-from mcp_conductor.protocol import Json
+from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.compose import compose_error, compose_result
 from mcp_conductor.protocol.dialect import (
     DIALECTS,
@@ -33,6 +33,21 @@ from mcp_conductor.server.state import Subscriber
 _MOST_TOLD = 20  # lines about requests that are not in the recording, and about questions that are not asked
 _MOST_DESCRIBED = 1000  # clients of the modern era, which leave without a word
 _NOT_A_CAUSE = ("notifications/cancelled", "notifications/progress")
+
+
+class Request(NamedTuple):
+    """A request of a client, and the ways to it."""
+
+    message: Message
+    client: Client
+    talk: Talk
+    send: Send  # for what belongs to this request
+    deliver: Deliver
+
+    @property
+    def id(self) -> Id:
+        identity: Id = self.message.id  # type: ignore[assignment]  # a request has one
+        return identity
 
 
 class ReplayServer(Server):
@@ -74,28 +89,30 @@ class ReplayServer(Server):
         if message.problem is not None:
             deliver(compose_error(message.id, {"code": INVALID_REQUEST, "message": message.problem}))
             return
-        talk = self.talk(client, message)
-        call = talk.conversation.next(message.method, message.params)
+        request = Request(message, client, self.talk(client, message), send, deliver)
+        call = request.talk.conversation.next(message.method, message.params)
         if call is None:
-            self.take_missing(message, client, send, deliver)
+            self.take_missing(request)
             return
-        playing = self._playing(call, client, talk, message)
+        playing = self._playing(call, client, request.talk, message)
         if playing.at_once:
-            self._finish(playing.reply_at_once(send), playing, client, talk, message, deliver)
+            self._finish(request, playing.reply_at_once(send), playing)
+        elif call.method == LISTEN and not call.replied:
+            self.run(self._listen(request, call, playing), request)
         else:
-            work = self._listen if call.method == LISTEN and not call.replied else self._reply
-            self.run(work(call, playing, client, talk, message, send, deliver), client, message, deliver)
+            self.run(self._reply(request, playing), request)
 
-    def take_missing(self, message: Message, client: Client, send: Send, deliver: Deliver) -> None:  # noqa: ARG002
+    def take_missing(self, request: Request) -> None:
         """Answer a request that the recording does not have."""
+        message = request.message
         if message.method == "ping":  # which clients send whenever they like, and which has one answer
-            deliver(compose_result(message.id, {}))
+            request.deliver(compose_result(message.id, {}))
             return
         why = why_missing(self.pool, message.method, message.params)
         if message.method != "server/discover" or not self.pool.handshake:  # by which clients find out the era
             self.count_miss(why)
         code = INVALID_PARAMS if message.method in self.pool.about else METHOD_NOT_FOUND
-        deliver(compose_error(message.id, {"code": code, "message": why}))
+        request.deliver(compose_error(message.id, {"code": code, "message": why}))
 
     def count_miss(self, why: str) -> None:
         """Remember that a client was not answered, and tell WHY."""
@@ -104,8 +121,9 @@ class ReplayServer(Server):
             self.misses.append(why)
         self._tell(why)
 
-    def run(self, work: Coroutine[Any, Any, None], client: Client, message: Message, deliver: Deliver) -> None:
+    def run(self, work: Coroutine[Any, Any, None], request: Request) -> None:
         """Answer a request in time, unless the client cancels it."""
+        running, deliver, message = request.client.running, request.deliver, request.message
 
         async def run() -> None:
             try:
@@ -118,62 +136,44 @@ class ReplayServer(Server):
                 problem = f"Internal error: {type(error).__name__}"
                 deliver(compose_error(message.id, {"code": INTERNAL_ERROR, "message": problem}))
             finally:
-                if client.running.get(_id(message)) is asyncio.current_task():
-                    del client.running[_id(message)]
+                if running.get(request.id) is asyncio.current_task():
+                    del running[request.id]
 
-        client.running[_id(message)] = asyncio.create_task(run())
+        running[request.id] = asyncio.create_task(run())
 
-    async def _reply(
-        self,
-        _: RecordedCall,
-        playing: Playing,
-        client: Client,
-        talk: Talk,
-        message: Message,
-        send: Send,
-        deliver: Deliver,
-    ) -> None:
-        self._finish(await playing.reply(send), playing, client, talk, message, deliver)
+    async def _reply(self, request: Request, playing: Playing) -> None:
+        self._finish(request, await playing.reply(request.send), playing)
 
-    def _finish(
-        self, reply: Json, playing: Playing, client: Client, talk: Talk, message: Message, deliver: Deliver
-    ) -> None:
-        if message.method == "initialize" and isinstance(reply.get("result"), dict):
-            self.open(client, talk, message, reply["result"])
-        deliver(reply)
+    def _finish(self, request: Request, reply: Json, playing: Playing) -> None:
+        self.deliver(request, reply)
         if playing.goes_on:
-            talk.later(playing.afterwards())
+            request.talk.later(playing.afterwards())
 
-    def open(self, client: Client, talk: Talk, message: Message, result: Json) -> None:
-        """The client is in a conversation from now on, as the RESULT of its initialize says."""
-        talk.opened_by = message
-        dialect = DIALECTS.get(str(result.get("protocolVersion")))
-        client.dialect = dialect if dialect is not None and dialect.handshake else NEWEST_HANDSHAKE
-        capabilities = message.params.get("capabilities")
-        client.capabilities = capabilities if isinstance(capabilities, dict) else {}
+    def deliver(self, request: Request, reply: Json) -> None:
+        """Give a client its reply; with that to initialize, it is in a conversation."""
+        result = reply.get("result")
+        if request.message.method == "initialize" and isinstance(result, dict):
+            request.talk.opened_by = request.message
+            dialect = DIALECTS.get(str(result.get("protocolVersion")))
+            request.client.dialect = dialect if dialect is not None and dialect.handshake else NEWEST_HANDSHAKE
+            capabilities = request.message.params.get("capabilities")
+            request.client.capabilities = capabilities if isinstance(capabilities, dict) else {}
+        request.deliver(reply)
 
-    async def _listen(
-        self,
-        call: RecordedCall,
-        playing: Playing,
-        _: Client,
-        talk: Talk,
-        message: Message,
-        send: Send,
-        deliver: Deliver,
-    ) -> None:
+    async def _listen(self, request: Request, call: RecordedCall, playing: Playing) -> None:
         """Keep a subscription open: what it tells is played with the calls that it followed."""
-        subscriber = Subscriber(_id(message), lambda *_: None, {})
-        listening = talk.listening[call] = Listening(_id(message), send, subscriber, [])
+        subscriber = Subscriber(request.id, lambda *_: None, {})
+        subscriptions = request.talk.listening
+        listening = subscriptions[call] = Listening(request.id, request.send, subscriber, [])
         self.listeners.add(subscriber)
         try:
-            await playing.everything(send)
+            await playing.everything(request.send)
             await subscriber.until_ended()
         finally:
             self.listeners.discard(subscriber)
-            if talk.listening.get(call) is listening:
-                del talk.listening[call]
-        deliver(listening.ended[0] if listening.ended else end_of_subscription(message))
+            if subscriptions.get(call) is listening:
+                del subscriptions[call]
+        request.deliver(listening.ended[0] if listening.ended else end_of_subscription(request.id))
 
     # What else it says.
 
@@ -248,10 +248,6 @@ class ReplayServer(Server):
             self.complain("more of this is not told here")
 
 
-def end_of_subscription(message: Message) -> Json:
-    """The reply to MESSAGE, which opened a subscription that is over."""
-    return compose_result(message.id, {"resultType": "complete", "_meta": {SUBSCRIPTION: message.id}})
-
-
-def _id(message: Message) -> Any:
-    return message.id
+def end_of_subscription(identity: Id) -> Json:
+    """The reply to the request that opened a subscription, which is over."""
+    return compose_result(identity, {"resultType": "complete", "_meta": {SUBSCRIPTION: identity}})
