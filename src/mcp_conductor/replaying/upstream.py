@@ -93,15 +93,16 @@ class UpstreamSession:
 
     async def _session(self, first: Message, opened_by: Message | None) -> Session:
         known = self._opening
-        if known is not None and known.done() and (known.cancelled() or known.exception() or known.result().ended):
-            if self._held is not None:
-                await self._held.close()
-            self._opening = None
-        if self._opening is None:
-            self._opening = asyncio.create_task(self._open(first, opened_by))
-        return await asyncio.shield(self._opening)
+        over = known is not None and known.done() and (known.cancelled() or known.exception() or known.result().ended)
+        if known is None or over:
+            # At once: several requests may find that the session is over.
+            earlier, self._held = self._held, None
+            self._opening = known = asyncio.create_task(self._open(first, opened_by, earlier))
+        return await asyncio.shield(known)
 
-    async def _open(self, first: Message, opened_by: Message | None) -> Session:
+    async def _open(self, first: Message, opened_by: Message | None, earlier: HeldContext[Session] | None) -> Session:
+        if earlier is not None:
+            await earlier.close()
         record = self._record()
 
         def observe(frame: Frame) -> None:

@@ -184,6 +184,20 @@ def test_a_server_that_went_away_is_started_again_for_the_next_request(extend, t
     client.end()
 
 
+def test_requests_at_the_same_time_start_one_server_also_after_it_went_away(extend, tmp_path):
+    counting = NOTES.replace("def get(arguments, meta):", "def get(arguments, meta):\n    sys.exit(3)")
+    (tmp_path / "counting.py").write_text("open('starts', 'a').write('x')\n" + counting)
+    client = extend(EMPTY, server=(sys.executable, "counting.py"))
+    client.open()
+    client.call("get", id="x")
+    for n in range(5):
+        client.send(id=f"at-once-{n}", method="tools/call", params={"name": "add", "arguments": {"text": str(n)}})
+    heard = [json.loads(client.process.stdout.readline()) for _ in range(10)]
+    assert sum("result" in each for each in heard) == 5
+    client.end()
+    assert (tmp_path / "starts").read_text() == "xx"
+
+
 META = "io.modelcontextprotocol/"
 MODERN = {f"{META}protocolVersion": NEWEST_MODERN.version, f"{META}clientCapabilities": {}}
 
