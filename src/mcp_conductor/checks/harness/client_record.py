@@ -89,20 +89,36 @@ class ClientConnection:
     session: str | None = None
     rest: bytes = b""  # what stood after the last newline
     endings: list[tuple[float, Ending]] = field(default_factory=list)
-    _read: int = 0  # frames that are in _said
+    # All judges ask for these, and to read them each time would take minutes for a client that says much.
     _said: list[Message] = field(default_factory=list)
+    _questions: list[Message] = field(default_factory=list)
+    _exchanges: list[Exchange] = field(default_factory=list)
+    _read: dict[str, int] = field(default_factory=dict)  # how many frames are in each of them
 
     @property
     def said(self) -> list[Message]:
         """What the client said, usable or not."""
-        # All judges ask for it, and to read it each time would take minutes for a client that says much.
-        if self._read != self.transcript.mark:
-            self._read, self._said = self.transcript.mark, list(self.transcript.messages("client"))
+        if self._is_behind("said"):
+            self._said = list(self.transcript.messages("client"))
         return self._said
 
     @property
+    def questions(self) -> list[Message]:
+        """The requests of the server."""
+        if self._is_behind("questions"):
+            self._questions = [each for each in self.transcript.messages("server") if each.kind == "request"]
+        return self._questions
+
+    @property
     def exchanges(self) -> list[Exchange]:
-        return self.transcript.exchanges()
+        if self._is_behind("exchanges"):
+            self._exchanges = self.transcript.exchanges()
+        return self._exchanges
+
+    def _is_behind(self, what: str) -> bool:
+        """Whether more was said since WHAT was read; it is read now."""
+        read, self._read[what] = self._read.get(what, 0), self.transcript.mark
+        return read != self.transcript.mark
 
     def requests(self, *methods: str) -> list[Message]:
         return [each for each in self.said if each.kind == "request" and (not methods or each.method in methods)]
@@ -112,14 +128,13 @@ class ClientConnection:
 
     def asked(self, *methods: str) -> list[Asked]:
         """Our requests with the client's answers."""
+        questions = [each for each in self.questions if not methods or each.method in methods]
+        if not questions:
+            return []
         # One that has a result and an error is an answer too, though a wrong one.
         said = (each for each in self.said if each.kind != "request")
         replies = {each.id: each for each in said if {"result", "error"} & set(each.raw or ())}
-        return [
-            Asked(question, replies.get(question.id))
-            for question in self.transcript.messages("server")
-            if question.kind == "request" and (not methods or question.method in methods)
-        ]
+        return [Asked(question, replies.get(question.id)) for question in questions]
 
     @property
     def capabilities(self) -> Json:
