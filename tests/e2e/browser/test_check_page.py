@@ -183,3 +183,15 @@ def test_nothing_keeps_people_with_other_senses_out(visit, checked, scheme):
     for file, link in places:
         seen.open(file, link)
         assert seen.faults() == [], link
+
+
+def test_the_page_of_a_server_that_cannot_be_started_says_why_and_gives_no_score(visit, checked):
+    page = visit().open(checked("--", "no-such-program", code=3))
+    assert listed(page, "What failed") == [
+        "‼The server can be usedcannot start 'no-such-program': No such file or directory"
+    ]
+    grade = page.text_content(".part:has(h3:text-is('Grade'))")
+    assert grade == "GradeNo grade: cannot start 'no-such-program': No such file or directory"
+    page.click(".failures a")
+    page.wait_for_selector("#detail-title")
+    assert "is it installed, and on PATH?" in page.text_content(".finding")

@@ -22,7 +22,7 @@ function overview(report, { narrow }) {
 function gradeView(report) {
   const { grade, ungraded, score } = report;
   if (!grade && !ungraded) return null;
-  if (!grade) return section("Grade", el("p", {}, el("b", {}, "No grade: "), ungraded), score !== undefined && el("p", {}, `The score of what was seen is ${score} of 100.`));
+  if (!grade) return section("Grade", el("p", {}, el("b", {}, "No grade: "), ungraded), typeof score === "number" && el("p", {}, `The score of what was seen is ${score} of 100.`));
   const rows = Object.entries(grade.perRevision ?? {});
   return section(
     "Grade",
