@@ -15,6 +15,7 @@ from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.suites import SUFFIXES
 from mcp_conductor.suites.authoring.case_drafts import NOT_CALLED
+from mcp_conductor.suites.authoring.command_values import command_values
 from mcp_conductor.suites.authoring.discover import Discovery, Wishes, discover
 from mcp_conductor.suites.authoring.personal import Personal
 from mcp_conductor.suites.authoring.suite_text import suite_text
@@ -68,7 +69,8 @@ def output_file(given: Given, terminal: Terminal) -> str | None:
 def personal_values(terminal: Terminal, spec: ServerSpec | None = None) -> Personal:
     """What others do not have: this environment, the directories and names of this machine."""
     process = None if spec is None else spec.as_process()
-    places = (process and process.cwd, terminal.directory, terminal.environ.get("HOME"))
+    named = command_values(process.command, process.cwd or terminal.directory).directories if process else ()
+    places = (process and process.cwd, terminal.directory, terminal.environ.get("HOME"), *named)
     given = dict(process.env) if process else {}
     host = socket.gethostname().partition(".")[0]
     return Personal({**terminal.environ, **given}, paths=[each for each in places if each], host=host)

@@ -100,6 +100,18 @@ def test_the_suite_of_a_real_server_passes_twenty_times(conductor, discover, tmp
         assert done.code == 0, done.all
 
 
+def test_a_directory_of_the_command_line_is_a_variable_and_is_not_expected(conductor, discover, tmp_path):
+    server, _ = filesystem(tmp_path)
+    _, tests = discover(server, RECORD)
+    assert tests["calls read_file"]["call"]["args"] == {"path": "{{ directory }}/a.txt"}
+    text = (tmp_path / "a.test.mcp.yml").read_text()
+    assert text.count(str(tmp_path)) == 1
+    (tmp_path / "files").rename(tmp_path / "elsewhere")
+    (tmp_path / "a.test.mcp.yml").write_text(text.replace(str(tmp_path / "files"), str(tmp_path / "elsewhere")))
+    done = conductor("test", "a.test.mcp.yml", "--", *server[:-1], str(tmp_path / "elsewhere"))
+    assert done.code == 0, done.all
+
+
 def test_what_cannot_be_reached_from_here_is_skipped_with_the_reason(discover):
     _, tests = discover((str(PROGRAMS / "mcp-server-fetch"),))
     assert tests["calls fetch"]["call"]["args"] == {"url": "http://127.0.0.1:9/"}

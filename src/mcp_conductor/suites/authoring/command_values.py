@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
+from typing import Any
 
 from mcp_conductor.suites.authoring.argument_names import words_of
 from mcp_conductor.values import dataclass
@@ -40,6 +41,27 @@ class CommandValues:
             wants_directory = bool(_DIRECTORY_WORDS & {*words, *words_of(tool)})
             yield from (*self.directories, *self.files) if wants_directory else (*self.files, *self.directories)
             yield from (".", *self.relative) if wants_directory else self.relative
+
+
+class Places:
+    """Directories of the command line as variables of a suite: who has them elsewhere changes one line."""
+
+    def __init__(self, directories: Sequence[str]) -> None:
+        longest_first = sorted(directories, key=len, reverse=True)
+        self._names = {path: f"directory{f'_{number}' * (number > 1)}" for number, path in enumerate(longest_first, 1)}
+        self.used: dict[str, str] = {}
+
+    def named_in(self, sent: Any) -> Any:
+        """What is SENT, with variables for the directories in it."""
+        if isinstance(sent, dict):
+            return {key: self.named_in(member) for key, member in sent.items()}
+        if isinstance(sent, list):
+            return [self.named_in(item) for item in sent]
+        for path, name in self._names.items() if isinstance(sent, str) else ():
+            if sent == path or sent.startswith(path + os.sep):
+                self.used[name] = path
+                return f"{{{{ {name} }}}}{sent[len(path) :]}"
+        return sent
 
 
 def _alike(one: str, other: str) -> bool:

@@ -9,7 +9,7 @@ something, everything is tried twice: what differs is not pinned.
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field, replace
 from time import time
 from typing import Any
@@ -24,7 +24,7 @@ from mcp_conductor.protocol.schema import complaints
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.report.model import redacted_value
 from mcp_conductor.suites.authoring.case_drafts import LONGEST_NAME, CaseDraft, drafts, with_own_titles
-from mcp_conductor.suites.authoring.command_values import command_values
+from mcp_conductor.suites.authoring.command_values import Places, command_values
 from mcp_conductor.suites.authoring.exploring import Explorer
 from mcp_conductor.suites.authoring.given_arguments import GivenArguments
 from mcp_conductor.suites.authoring.known_values import KnownValues
@@ -72,6 +72,7 @@ class Discovery:
 
     server: Json
     cases: tuple[WrittenCase, ...]
+    places: Mapping[str, str] = field(default_factory=dict)  # variables for directories that the cases name
 
     @property
     def left_out(self) -> list[CaseDraft]:
@@ -101,7 +102,8 @@ async def discover(spec: ServerSpec, wishes: Wishes, tell: Callable[[str], None]
         tell("connecting to the server")
         session = await trials.session()
         found = await drafts(session, tell, writes=wishes.writes)
-        explored = await Explorer(trials, _known(spec, wishes, found), tell).explored(found)
+        known = _known(spec, wishes, found)
+        explored = await Explorer(trials, known, tell).explored(found)
     filled = list(with_own_titles(each.draft for each in explored))
     to_try = [draft for draft in filled if draft.gap is None and draft.skip is None]
     if wishes.record or wishes.writes:
@@ -111,6 +113,7 @@ async def discover(spec: ServerSpec, wishes: Wishes, tell: Callable[[str], None]
         tried = {draft.title: [each.tried] for draft, each in zip(filled, explored, strict=True) if each.tried}
     tell("writing tests")
     recorder = Recorder(now=time(), personal=wishes.personal, redact=redact)
+    places = Places(known.command.directories)
     cases = []
     pace = Pace()
     for draft in filled:
@@ -120,9 +123,10 @@ async def discover(spec: ServerSpec, wishes: Wishes, tell: Callable[[str], None]
             case = WrittenCase(replace(draft, skip=reason), {"ok": True})
         else:
             case = await without_blocking(expected_case, draft, attempts, recorder if wishes.record else None)
+        case = replace(case, draft=replace(case.draft, action=places.named_in(case.draft.action)))
         cases.append(_without_secrets(case, redact))
         await pace.keep()
-    return Discovery(redacted_value(session.server, redact), tuple(cases))
+    return Discovery(redacted_value(session.server, redact), tuple(cases), places.used)
 
 
 def _trials(spec: ServerSpec, wishes: Wishes) -> Trials:

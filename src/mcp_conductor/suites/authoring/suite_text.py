@@ -5,6 +5,7 @@ from itertools import groupby
 
 from mcp_conductor.protocol import Json
 from mcp_conductor.suites.authoring.discover import Discovery, WrittenCase
+from mcp_conductor.suites.authoring.recorder import plain_data
 from mcp_conductor.suites.authoring.yaml_text import comment, entry
 
 _HEAD = "# Written by `conductor discover`: a case for everything that the server offers. Make it your own.\n"
@@ -52,6 +53,7 @@ def suite_text(found: Discovery, *, protocol: str | None = None, client: Json | 
     lines = [*entry("description", _name(found.server))]
     lines += entry("protocol", protocol) if protocol is not None else []
     lines += entry("client", client) if client else []
+    lines += entry("vars", plain_data(dict(found.places))) if found.places else []
     lines += ["", "tests:"]
     for group, cases in groupby(found.cases, key=lambda case: case.draft.group):
         lines += [f"  # {group}", ""]

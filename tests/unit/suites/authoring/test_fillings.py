@@ -5,7 +5,7 @@ import pytest
 from mcp_conductor.errors import UsageError
 from mcp_conductor.suites.authoring.argument_names import suggested_texts, words_of
 from mcp_conductor.suites.authoring.case_drafts import CaseDraft
-from mcp_conductor.suites.authoring.command_values import CommandValues, command_values
+from mcp_conductor.suites.authoring.command_values import CommandValues, Places, command_values
 from mcp_conductor.suites.authoring.fillings import MOST_WAYS, fillings
 from mcp_conductor.suites.authoring.given_arguments import GivenArguments
 from mcp_conductor.suites.authoring.known_values import KnownValues
@@ -173,6 +173,13 @@ def test_a_repository_is_where_the_server_is_started(folder):
 def test_words_that_are_no_paths_are_no_paths(folder):
     found = command_values(["python", "-m", "server", "\0", "", "files/server.py", "--port", "80"], str(folder))
     assert (found.directories, found.files) == ((), ())
+
+
+def test_directories_become_variables_of_the_suite():
+    places = Places(["/data", "/data/inner"])
+    sent = {"call": {"args": {"paths": ["/data/inner/a", "/data", "/database", 7]}}}
+    assert places.named_in(sent)["call"]["args"]["paths"] == ["{{ directory }}/a", "{{ directory_2 }}", "/database", 7]
+    assert places.used == {"directory": "/data/inner", "directory_2": "/data"}
 
 
 # Templates and prompts.
