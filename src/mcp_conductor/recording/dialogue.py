@@ -1,7 +1,8 @@
 """What a recorded client said, in order, and what came of each request.
 
 A reply belongs to its request by id, progress by its token. Other notifications, and questions of the server, name no
-request: they belong to the one that was open when they came, if it was the only one.
+request: they belong to the one that was open when they came, if it was the only one. A request that is never answered
+stays open: what comes later may be its own. Only questions are taken for those of a request that was answered.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,6 +17,7 @@ from mcp_conductor.values import dataclass
 
 _CANCELLED = "notifications/cancelled"
 _PROGRESS = "notifications/progress"
+_LISTEN = "subscriptions/listen"  # stays open, and what it hears names it
 
 
 @dataclass(slots=True)
@@ -88,6 +90,7 @@ class Dialogue:
             self.moments.append(Moment("notification", None, message))
             if message.method == _CANCELLED and (known := now.by_id.get(_key(message.params.get("requestId")))):
                 known.cancelled = True
+                now.story.append(known)
         elif message.kind in ("result", "error"):
             if (question := now.questions.pop(_key(message.id), None)) is not None:
                 question.answer = message
@@ -101,7 +104,8 @@ class Dialogue:
             if asked is not None:
                 asked.reply, asked.seconds = message, at - asked.at
                 self.moments.append(Moment("reply", asked, message))
-                now.story.append(asked)
+                if not asked.cancelled:
+                    now.story.append(asked)
         elif message.kind == "request":
             question = Question(message)
             self.questions.append(question)
@@ -117,21 +121,22 @@ class Dialogue:
     def _assign(self, now: "_Open") -> None:
         """Give what names no request to the one that was open, now that it is known which were answered."""
         waiting: dict[int, Asked] = {}
+        given_up = False  # whether the client no longer waits for a request, which the server may still work on
         for each in now.story:
-            if isinstance(each, Asked) and each.reply is None:
-                continue  # it was open until the end, and would stand beside all that follow
-            if isinstance(each, Asked) and each.number in waiting:
+            if isinstance(each, Asked) and each.reply is None and not each.cancelled:
+                given_up = given_up or each.request.method != _LISTEN
+            elif isinstance(each, Asked) and each.number in waiting:
                 del waiting[each.number]
             elif isinstance(each, Asked):
                 waiting[each.number] = each
-                if len(waiting) > 1:
+                if given_up or len(waiting) > 1:
                     for other in waiting.values():
                         other.alone = False
             elif len(waiting) == 1:
                 (asked,) = waiting.values()
                 if isinstance(each, Question):
                     asked.questions.append(each)
-                else:
+                elif not given_up:
                     asked.notices.append(each)
 
 
@@ -142,7 +147,7 @@ class _Open:
         self.by_id: dict[object, Asked] = {}
         self.by_token: dict[object, Asked] = {}
         self.questions: dict[object, Question] = {}
-        # In order: a request, which stands here twice if it was answered; a question; a notification of the server.
+        # In order: a request, which stands here again when it is answered or cancelled; a question; a notification.
         self.story: list[Asked | Question | Message] = []
 
     def sent(self, asked: Asked) -> None:

@@ -63,6 +63,22 @@ def test_a_request_that_is_never_answered_does_not_stand_beside_all_others():
     assert not found.asked[0].awaited
 
 
+def test_notifications_beside_a_request_that_was_given_up_belong_to_none():
+    """A client that no longer waits does not stop the server, which goes on to log."""
+    question = ("server", {"id": 9, "method": "roots/list"})
+    found = dialogue(request(1), request(2), note("notifications/message"), question, result(2))
+    assert [each.notices for each in found.asked] == [[], []]
+    assert [len(each.questions) for each in found.asked] == [0, 1]
+    assert not found.asked[1].alone
+
+
+def test_a_cancelled_request_is_open_until_then():
+    cancel = ("client", {"method": "notifications/cancelled", "params": {"requestId": 1}})
+    log = [note("notifications/message", n=number) for number in range(3)]
+    found = dialogue(request(1), log[0], cancel, log[1], result(1), request(2), log[2], result(2), request(3))
+    assert [[each.params["n"] for each in asked.notices] for asked in found.asked] == [[0], [2], []]
+
+
 def test_the_reply_to_a_cancelled_request_is_not_awaited():
     cancel = ("client", {"method": "notifications/cancelled", "params": {"requestId": 1}})
     found = dialogue(request(1), cancel, result(1))
