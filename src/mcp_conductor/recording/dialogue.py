@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Any, Literal, NamedTuple
 
-from mcp_conductor.protocol import Id
+from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.ledger import progress_token
 from mcp_conductor.protocol.message import Message, compact
 from mcp_conductor.protocol.transcript import Frame
@@ -47,6 +47,12 @@ class Asked:
     def awaited(self) -> bool:
         """Whether the client had use for the reply, which came."""
         return self.reply is not None and not self.cancelled
+
+    @property
+    def result(self) -> Json:
+        """The members of the result; none if there is no result, or none that has members."""
+        result = self.reply.result if self.reply is not None and self.reply.kind == "result" else None
+        return result if isinstance(result, dict) else {}
 
 
 class Moment(NamedTuple):

@@ -95,9 +95,7 @@ class _Author:
         )
 
     def _opened(self) -> Json:
-        reply = None if self._opening is None else self._opening.reply
-        result = reply.raw.get("result") if reply is not None and isinstance(reply.raw, dict) else None
-        return result if isinstance(result, dict) else {}
+        return {} if self._opening is None else self._opening.result
 
     def _spoken(self) -> Dialect:
         """The revision of the conversation."""
@@ -106,13 +104,14 @@ class _Author:
 
     def _client(self) -> Json:
         """What the client offers: a server may have other tools for one that offers less."""
-        meta = {} if self._opening is None else self._opening.request.params
-        offered = meta.get("capabilities") or (meta.get("_meta") or {}).get(_CAPABILITIES) or {}
+        params = {} if self._opening is None else self._opening.request.params
+        meta = _members(params.get("_meta"))
+        offered = _members(params.get("capabilities") or meta.get(_CAPABILITIES))
         kinds: Json = {kind: "auto" for kind in ("sampling", "elicitation") if kind in offered}
         roots = (each.answer for each in self._dialogue.questions if each.message.method == "roots/list")
         answer = next((each.raw.get("result") for each in roots if each is not None), None) or self._rounds.roots()
         if "roots" in offered:
-            kinds["roots"] = plain_data(answer.get("roots", [])) if isinstance(answer, dict) else []
+            kinds["roots"] = plain_data(_members(answer).get("roots", []))
         return kinds
 
     # One request.
@@ -139,15 +138,14 @@ class _Author:
     def _gap(self, asked: Asked) -> str | None:
         if not asked.awaited or asked.reply is None or asked.reply.kind not in ("result", "error"):
             return "the client cancelled it" if asked.cancelled else "the recording has no answer to it"
-        params, result = asked.request.params, asked.reply.raw.get("result")
+        params, result = asked.request.params, asked.result
         if ("inputResponses" in params or "requestState" in params) and not self._rounds.before(asked):
             return "it answers questions that the recording does not have"
         if not is_writable(params):
             return "what it sends cannot be written in a test file"
-        status = result.get("status") if isinstance(result, dict) else None
-        if asked.request.method == "tasks/get" and status == "working":
+        if asked.request.method == "tasks/get" and result.get("status") == "working":
             return "how far a task has come is a matter of time"
-        if isinstance(result, dict) and result.get("resultType") == "input_required":
+        if result.get("resultType") == "input_required":
             return "the server asks for input in place of an answer"
         return None
 
@@ -230,9 +228,12 @@ class _Author:
 
 def _is_whole_list(asked: Asked) -> bool:
     """Whether it asks for a list, and all of it came."""
-    result = asked.reply.raw.get("result") if asked.reply is not None else None
-    paged = "cursor" in asked.request.params or (isinstance(result, dict) and "nextCursor" in result)
+    paged = "cursor" in asked.request.params or "nextCursor" in asked.result
     return asked.request.method in _LISTS and not paged
+
+
+def _members(value: Any) -> Json:
+    return value if isinstance(value, dict) else {}
 
 
 def _key(asked: Asked) -> str:
@@ -240,8 +241,7 @@ def _key(asked: Asked) -> str:
 
 
 def _is_about_task(asked: Asked) -> bool:
-    result = asked.reply.raw.get("result") if asked.reply is not None else None
-    return asked.request.method.startswith("tasks/") or (isinstance(result, dict) and "taskId" in result)
+    return asked.request.method.startswith("tasks/") or "taskId" in asked.result
 
 
 def _shorthand(method: str, params: Mapping[str, Any]) -> Json | None:

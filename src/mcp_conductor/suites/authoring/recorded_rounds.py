@@ -74,7 +74,7 @@ def _key(asked: Asked) -> str:
 
 
 def _result(asked: Asked) -> Json:
-    return _object(asked.reply.raw.get("result")) if asked.reply is not None and asked.awaited else {}
+    return asked.result if asked.awaited else {}
 
 
 def _object(value: Any) -> Json:

@@ -207,8 +207,7 @@ def _asked(question: Message) -> Json:
 
 def _is_under_way(asked: Asked) -> bool:
     """Whether ASKED is a poll of a task that had not ended."""
-    result = asked.reply.raw.get("result") if asked.reply is not None else None
-    return asked.request.method == "tasks/get" and isinstance(result, dict) and result.get("status") == "working"
+    return asked.request.method == "tasks/get" and asked.result.get("status") == "working"
 
 
 def _told(error: ConductorError) -> Finding:

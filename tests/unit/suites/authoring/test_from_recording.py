@@ -112,3 +112,17 @@ def test_a_secret_becomes_a_variable():
     assert found.found.cases[0].draft.action["call"]["args"] == {"api-key": "{{ env.API_KEY }}"}
     assert found.variables == ("API_KEY",)
     assert found.found.cases[0].expect["result"]["content"][0]["text"] == "match:type:string"
+
+
+def test_an_answer_that_cannot_be_read_is_no_answer():
+    """Its id can be found, though it is nested deeper than what is read."""
+    said, _ = asked(1, "tools/call", {"name": "x"}, {"result": {}})
+    deep = '{"jsonrpc":"2.0","id":1,"result":' + "[" * 100_000 + "]" * 100_000 + "}"
+    frames = [Frame(0.0, "client", compact({"jsonrpc": "2.0", **said[1]})), Frame(1.0, "server", deep)]
+    (written,) = suite_of(Dialogue.of(frames), began=0.0).found.cases
+    assert written.draft.gap == "the recording has no answer to it"
+
+
+def test_a_client_that_declares_nonsense_offers_nothing():
+    opening = asked(0, "initialize", {"capabilities": 5, "_meta": [1]}, {"result": 7})
+    assert suite(*opening, *asked(1, "ping", {}, {"result": {}})).client == {}
