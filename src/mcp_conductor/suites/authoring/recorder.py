@@ -24,6 +24,7 @@ from mcp_conductor.values import dataclass
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?(Z|[+-][0-9]{2}:?[0-9]{2})?"
 _CLOCK = r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}([ \u202f]?[AP]M)?"
+_UNIX = r"[0-9]{10,13}(\.[0-9]+)?"
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 # What JavaScript makes of a date: Wed Nov 18 2026 04:33:07 GMT+0100 (Central European Standard Time)
 _JS_TIME = r"[A-Z][a-z]{2} [A-Z][a-z]{2} [0-9]{2} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}( GMT[+-][0-9]{4}( \([^)]*\))?)?"
@@ -151,10 +152,17 @@ class Recorder:
             "time": rf"\b{_TIME}",
             "day": rf"\b{today.isoformat()}\b",
             "clock": rf"\b{_CLOCK}",
+            "unix": rf"(?<![\w.])(?:{self._unix_starts})[0-9]{{5}}(?:[0-9]{{3}})?(?:\.[0-9]+)?(?!\w)",
             "weekday": rf"\b{_WEEKDAYS[today.weekday()]}\b",
             "any": f"{flowing}|{self.personal.expression}",
         }
         return re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in kinds.items()), re.IGNORECASE)
+
+    @property
+    def _unix_starts(self) -> str:
+        """How the Unix time begins in these days: five digits of its ten are the same for more than a day."""
+        days = (int(self.now - _DAY), int(self.now), int(self.now + _DAY))
+        return "|".join(sorted({f"{day:010d}"[:5] for day in days}))
 
     def _class_of(self, found: re.Match[str]) -> str:
         kinds = {
@@ -163,6 +171,7 @@ class Recorder:
             "time": _TIME,
             "day": "[0-9]{4}-[0-9]{2}-[0-9]{2}",
             "clock": _CLOCK,
+            "unix": _UNIX,
             "weekday": f"({'|'.join(_WEEKDAYS)})",
             "any": ".+",
         }

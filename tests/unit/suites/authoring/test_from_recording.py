@@ -126,3 +126,22 @@ def test_an_answer_that_cannot_be_read_is_no_answer():
 def test_a_client_that_declares_nonsense_offers_nothing():
     opening = asked(0, "initialize", {"capabilities": 5, "_meta": [1]}, {"result": 7})
     assert suite(*opening, *asked(1, "ping", {}, {"result": {}})).client == {}
+
+
+def test_the_time_as_a_number_in_a_text_is_not_expected_again():
+    """Beside a value that flows, and alone; in seconds and in milliseconds."""
+    words = '{"id": "note-4f2a", "at": 1790000000.25, "ms": 1790000000250, "size": 1790000000999999, "n": 12}'
+    made, _ = suite(
+        *asked(1, "tools/call", {"name": "new"}, text(words)),
+        *asked(2, "tools/call", {"name": "get", "arguments": {"id": "note-4f2a"}}, text("x")),
+    ).found.cases
+    number = r"[0-9]{10,13}(\.[0-9]+)?"
+    assert made.expect["result"]["content"][0]["text"] == (
+        rf'match:regex:^\{{"id": ".+", "at": {number}, "ms": {number}, "size": 1790000000999999, "n": 12\}}$'
+    )
+    assert case(*asked(1, "tools/call", {"name": "t"}, text("it is 1789999000"))).expect["result"]["content"] == [
+        {"type": "text", "text": f"match:regex:^it is {number}$"}
+    ]
+    assert case(*asked(1, "tools/call", {"name": "t"}, text("it was 1289999000"))).expect["result"]["content"] == [
+        {"type": "text", "text": "it was 1289999000"}
+    ]
