@@ -10,7 +10,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from mcp_conductor import __version__
+from mcp_conductor import __version__, posix
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact, read
@@ -136,9 +136,16 @@ def open_recording(
     server: Json | None = None,
     complain: Callable[[str], None] = lambda _: None,
 ) -> RecordingWriter:
-    """Begin a recording at PATH, which messages call SHOWN; a file that is there is replaced."""
+    """Begin a recording at PATH, which messages call SHOWN; a file that is there is replaced.
+
+    If another program is writing there, which a client that starts its server twice does, the file has another name.
+    """
     try:
         descriptor = _open_for_us_alone(path)
+        if descriptor is None:
+            descriptor = _open_for_us_alone(_of_this_process(path))
+            told = _of_this_process(shown or path)
+            complain(f"another program is writing {shown or path}: this recording is {told}")
     except OSError as error:
         raise UsageError(f"cannot write {shown or path}: {error.strerror}") from error
     return RecordingWriter(descriptor, redactor, transport=transport, server=server, complain=complain)
@@ -167,12 +174,24 @@ def save_recording(transcript: Transcript, path: str) -> None:
     write_file(path, "".join(f"{line}\n" for line in recording_lines(transcript)), secret=True)
 
 
-def _open_for_us_alone(path: str) -> int:
-    """Open a file that other users cannot read, even if it existed before: a conversation is private."""
+def _open_for_us_alone(path: str) -> int | None:
+    """Open a file that other users cannot read, even if it existed before: a conversation is private.
+
+    None if another program is writing it: its lines and ours would be no recording.
+    """
     from mcp_conductor.files.writing import open_pipe
 
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     descriptor = open_pipe(path, flags, 0o600)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):  # and not /dev/stdout
+        if not posix.lock(descriptor):
+            os.close(descriptor)
+            return None
         os.chmod(path, 0o600)
+        os.ftruncate(descriptor, 0)
     return descriptor
+
+
+def _of_this_process(path: str) -> str:
+    start, end = os.path.splitext(path)
+    return f"{start}-{os.getpid()}{end}"

@@ -32,6 +32,24 @@ def test_a_line_is_in_the_file_as_soon_as_it_is_known(tmp_path):
     assert len(lines_in(file)) == 2
 
 
+def test_two_writers_of_one_file_do_not_write_into_each_other(tmp_path):
+    """A client may start its server twice: the second one is recorded in a file of its own, which is said."""
+    file, said = tmp_path / "r.jsonl", []
+    first = open_recording(str(file), Redactor())
+    first.add("client", "1")
+    second = open_recording(str(file), Redactor(), shown="r.jsonl", complain=said.append)
+    second.add("client", "2")
+    first.add("client", "3")
+    other = tmp_path / f"r-{os.getpid()}.jsonl"
+    assert [each.get("text") for each in lines_in(file)] == [None, "1", "3"]
+    assert [each.get("text") for each in lines_in(other)] == [None, "2"]
+    assert stat.S_IMODE(other.stat().st_mode) == 0o600
+    assert said == [f"another program is writing r.jsonl: this recording is {other.name}"]
+    first.close()
+    open_recording(str(file), Redactor()).close()
+    assert len(lines_in(file)) == 1
+
+
 def test_a_recording_is_for_its_owner_alone_also_where_the_file_was_there(tmp_path):
     file = tmp_path / "r.jsonl"
     file.write_text("earlier\n" * 100)
