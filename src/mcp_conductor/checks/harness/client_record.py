@@ -132,8 +132,8 @@ class ClientConnection:
         if not questions:
             return []
         # One that has a result and an error is an answer too, though a wrong one.
-        said = (each for each in self.said if each.kind != "request")
-        replies = {each.id: each for each in said if {"result", "error"} & set(each.raw or ())}
+        said = (each for each in self.said if each.kind != "request" and isinstance(each.raw, dict))
+        replies = {each.id: each for each in said if "result" in each.raw or "error" in each.raw}
         return [Asked(question, replies.get(question.id)) for question in questions]
 
     @property

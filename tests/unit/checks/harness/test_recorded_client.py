@@ -100,6 +100,13 @@ def test_a_mutated_recording_names_what_is_broken(said, names):
     assert names in broken(said)
 
 
+@pytest.mark.parametrize("odd", ["[[[]]]", "[{}]", "5", "null", '{"id": [], "result": {}}', '{"id": {}, "error": 5}'])
+def test_a_message_of_an_odd_shape_does_not_end_the_judging(odd):
+    assert "tools-client-call-shape" in broken(
+        [*ASKED, SAMPLING, (CLIENT, odd), (CLIENT, {"id": 2, "method": "tools/call", "params": {"tool": "look"}})]
+    )
+
+
 def test_what_may_come_after_the_recording_is_not_missed():
     assert broken(opening()[:2]) == []
     assert broken([*ASKED, SAMPLING, (SERVER, {"id": "p", "method": "ping"}), CALL[0]]) == []
