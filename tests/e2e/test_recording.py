@@ -81,6 +81,9 @@ def test_each_server_of_a_run_of_tests_has_a_recording_that_can_be_judged(enviro
     names = sorted(os.listdir(tmp_path / "r"))
     assert names == ["one-2.jsonl", "one.jsonl", "two-2.jsonl", "two.jsonl"]
     assert said(read_recording(str(tmp_path / "r" / "one-2.jsonl")))[-2:] == ["tools/call", "reply"]
+    words = (*CONDUCTOR, "show", str(Path("r", "one.jsonl")), "-o", "page.html")
+    subprocess.run(words, cwd=tmp_path, env=environment, timeout=60, check=True)
+    assert (tmp_path / "page.html").stat().st_mode & 0o777 == 0o600, "it holds what the recording does"
     words = (*CONDUCTOR, "check", "--transcript", str(Path("r", "one.jsonl")))
     done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -125,4 +125,5 @@ def _write_page(
     if os.path.realpath(path) == os.path.realpath(os.path.join(terminal.directory, file)):
         raise UsageError("the page would overwrite the recording")
     text = recording_page(recording, sessions, file, judged="--no-judge" not in given, shown=shown, note=note)
-    write_file(path, text, shown=f"the page to {output}")
+    # As the recording is: for its owner alone, who may give it to others.
+    write_file(path, text, shown=f"the page to {output}", secret=True)
