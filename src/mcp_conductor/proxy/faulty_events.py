@@ -5,7 +5,7 @@ from collections.abc import Callable
 from mcp_conductor.protocol.event_stream import Event, EventStream
 from mcp_conductor.protocol.message import Message, compact, decode
 from mcp_conductor.proxy.fault_file import FROM_CLIENTS_OVER_HTTP
-from mcp_conductor.proxy.spoiling import Doom, Scope, Spoiling, parts_of, spoiled_text
+from mcp_conductor.proxy.spoiling import PlannedFault, Scope, Spoiling, parts_of, spoiled_text
 from mcp_conductor.server.http.exchange import HttpExchange
 from mcp_conductor.server.http.streams import ending
 from mcp_conductor.server.spoiled_reply import SpoiledReply
@@ -22,12 +22,12 @@ class Sent:
 
 
 class FaultyEvents:
-    """The faults of one stream. DOOMS are those of the request that it answers, if it answers one."""
+    """The faults of one stream. PLANS are those of the request that it answers, if it answers one."""
 
-    def __init__(self, spoiling: Spoiling, dooms: list[Doom], note: Callable[[str], None]) -> None:
+    def __init__(self, spoiling: Spoiling, plans: list[PlannedFault], note: Callable[[str], None]) -> None:
         self._spoiling = spoiling
         self._note = note
-        self._cutter = next((doom for doom in dooms if doom.spoiled.cut_stream is not None), None)
+        self._cutter = next((plan for plan in plans if plan.spoiled.cut_stream is not None), None)
         self._left = None if self._cutter is None else self._cutter.spoiled.cut_stream
         self.is_silent = False  # a reply was kept back
         self.last_id: str | None = None  # of the events that were sent
@@ -61,29 +61,29 @@ class FaultyEvents:
 
     def _message(self, piece: bytes, event: Event, replies: Scope, questions: Scope) -> Sent:
         message = decode(event.data.encode(errors="surrogatepass"))
-        others, doomed = [], []
+        others, affected = [], []
         for part in parts_of(message):
             if part.kind == "request":
                 self._spoiling.asked(part, "server", FROM_CLIENTS_OVER_HTTP, questions)
-            doom = self._spoiling.replied(part, "server", replies)
-            others.append(part.raw) if doom is None else doomed.append((part, doom))
-        if not doomed:
+            plan = self._spoiling.replied(part, "server", replies)
+            others.append(part.raw) if plan is None else affected.append((part, plan))
+        if not affected:
             return Sent(piece, (event.data,))
         sent = Sent(b"")
         if others:
             sent = _said(event, [compact(others).encode()], whole=True)
-        for part, doom in doomed:
+        for part, plan in affected:
             text = compact(part.raw) if message.kind == "batch" else event.data
-            more = self._reply(event, part, text.encode(errors="surrogatepass"), doom)
+            more = self._reply(event, part, text.encode(errors="surrogatepass"), plan)
             sent = Sent(sent.data + more.data, (*sent.said, *more.said), more.end or sent.end)
         return sent
 
-    def _reply(self, event: Event, reply: Message, text: bytes, doom: Doom) -> Sent:
-        spoiled = self._spoiling.strike(doom, self._note)
+    def _reply(self, event: Event, reply: Message, text: bytes, plan: PlannedFault) -> Sent:
+        spoiled = self._spoiling.strike(plan, self._note)
         if spoiled.silent:
             self.is_silent = True
             return Sent(b"")
-        if doom is not self._cutter and spoiled.cut_stream is not None:
+        if plan is not self._cutter and spoiled.cut_stream is not None:
             return self._cut_common(event, reply, text, spoiled)
         data = spoiled_text(spoiled, reply.raw, text)
         sent = _said(event, [data] * spoiled.copies if data else [], whole=not spoiled.truncates)

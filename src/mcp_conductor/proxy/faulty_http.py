@@ -17,7 +17,7 @@ from mcp_conductor.protocol.message import Message, compact, decode
 from mcp_conductor.proxy.fault_file import OVER_HTTP
 from mcp_conductor.proxy.faulty_events import FaultyEvents, event_in
 from mcp_conductor.proxy.http_proxy import HttpProxy, Passage, answered, begin_stream, is_stream, observe_answer
-from mcp_conductor.proxy.spoiling import Doom, Scope, Spoiling, parts_of, spoiled_text
+from mcp_conductor.proxy.spoiling import PlannedFault, Scope, Spoiling, parts_of, spoiled_text
 from mcp_conductor.server.http.exchange import JSON_TYPE
 from mcp_conductor.server.http.streams import ending
 from mcp_conductor.server.spoiled_reply import CONTENT_TYPE, EVENT_STREAM, SESSION, Means, SpoiledReply
@@ -34,7 +34,7 @@ class FaultyHttpProxy(HttpProxy):
     def __init__(self, *given: Any, spoiling: Spoiling, **more: Any) -> None:
         super().__init__(*given, **more)
         self._spoiling = spoiling
-        self._dooms: dict[Passage, list[Doom]] = {}  # of the requests that are under way
+        self._plans: dict[Passage, list[PlannedFault]] = {}  # of the requests that are under way
         self._expired: dict[Scope, None] = {}
         self._forgotten: dict[tuple[Scope, str], None] = {}  # events that no stream can be resumed from
         self._streams: dict[Scope, set[asyncio.Task[Any]]] = {}
@@ -79,44 +79,46 @@ class FaultyHttpProxy(HttpProxy):
 
     async def _forward_message(self, passage: Passage, message: Message, scope: Scope) -> None:
         parts = list(parts_of(message))
-        doomed = [(part, doom) for part in parts if (doom := self._spoiling.replied(part, "client", scope)) is not None]
-        if doomed:
-            await self._forward_replies(passage, message, doomed)
+        affected = [
+            (part, plan) for part in parts if (plan := self._spoiling.replied(part, "client", scope)) is not None
+        ]
+        if affected:
+            await self._forward_replies(passage, message, affected)
             return
         means = self._means(passage)
         replies = passage if scope is None else scope
         asked = [self._spoiling.asked(part, "client", means, replies) for part in parts if part.kind == "request"]
-        dooms = self._dooms[passage] = [doom for doom in asked if doom is not None]
+        plans = self._plans[passage] = [plan for plan in asked if plan is not None]
         try:
-            if not await self._is_answered(passage, dooms, scope):
+            if not await self._is_answered(passage, plans, scope):
                 await super().forward(passage)
         finally:
-            del self._dooms[passage]
-            for doom in dooms if scope is None else []:
-                self._spoiling.forget(doom)
+            del self._plans[passage]
+            for plan in plans if scope is None else []:
+                self._spoiling.forget(plan)
 
     def _means(self, passage: Passage) -> Means:
         if self.is_endpoint(passage.target):
             return OVER_HTTP - {CONTENT_TYPE}
         return OVER_HTTP if passage.exchange.header(_SESSION_HEADER) is not None else OVER_HTTP - {SESSION}
 
-    async def _is_answered(self, passage: Passage, dooms: list[Doom], scope: Scope) -> bool:
+    async def _is_answered(self, passage: Passage, plans: list[PlannedFault], scope: Scope) -> bool:
         """Whether a fault has answered the request already, or will pass it on later."""
-        for doom in dooms:
-            if doom.spoiled.expire_session:
-                self._strike(passage, doom)
-                self._spoiling.forget(doom)
+        for plan in plans:
+            if plan.spoiled.expire_session:
+                self._strike(passage, plan)
+                self._spoiling.forget(plan)
                 self._expire(scope)
                 await self._refuse(passage, 404, "Session not found")
                 return True
-            if doom.spoiled.status is not None:
-                self._spoiling.forget(doom)
-                await self._answer_with_status(passage, doom)
+            if plan.spoiled.status is not None:
+                self._spoiling.forget(plan)
+                await self._answer_with_status(passage, plan)
                 return True
-        late = [doom for doom in dooms if doom.spoiled.delay]
-        for doom in late:
-            self._strike(passage, doom)
-        seconds = max((doom.spoiled.delay for doom in late), default=0.0)
+        late = [plan for plan in plans if plan.spoiled.delay]
+        for plan in late:
+            self._strike(passage, plan)
+        seconds = max((plan.spoiled.delay for plan in late), default=0.0)
         if not seconds:
             return False
         if self.is_endpoint(passage.target) and await self._is_accepted(passage):
@@ -125,8 +127,8 @@ class FaultyHttpProxy(HttpProxy):
         await asyncio.sleep(seconds)
         return False
 
-    async def _answer_with_status(self, passage: Passage, doom: Doom) -> None:
-        spoiled = self._strike(passage, doom)
+    async def _answer_with_status(self, passage: Passage, plan: PlannedFault) -> None:
+        spoiled = self._strike(passage, plan)
         passage.recorded.observe("client", passage.body.decode(errors="surrogateescape"))
         await asyncio.sleep(spoiled.delay)
         head = [f"HTTP {spoiled.status}", *map(": ".join, spoiled.headers)]
@@ -140,15 +142,17 @@ class FaultyHttpProxy(HttpProxy):
             self._ending.add(stream)
             stream.cancel()
 
-    async def _forward_replies(self, passage: Passage, message: Message, doomed: list[tuple[Message, Doom]]) -> None:
-        """Pass on replies of a client to questions of the server, of which some are DOOMED."""
+    async def _forward_replies(
+        self, passage: Passage, message: Message, affected: list[tuple[Message, PlannedFault]]
+    ) -> None:
+        """Pass on replies of a client to questions of the server, of which some are AFFECTED."""
         if message.kind != "batch":
-            await self._forward_reply(passage, *doomed[0])
+            await self._forward_reply(passage, *affected[0])
             return
-        spoilt = {id(part.raw) for part, _ in doomed}
-        for part, doom in doomed:
+        spoilt = {id(part.raw) for part, _ in affected}
+        for part, plan in affected:
             alone = replace(passage, body=compact(part.raw).encode())
-            spoiled = self._prepare(alone, part, doom)
+            spoiled = self._prepare(alone, part, plan)
             self._do_later(spoiled.delay, self._send_all(alone, spoiled))
         if others := [raw for raw in message.raw if id(raw) not in spoilt]:
             passage.body = compact(others).encode()
@@ -156,8 +160,8 @@ class FaultyHttpProxy(HttpProxy):
         else:
             await self._is_accepted(passage)
 
-    async def _forward_reply(self, passage: Passage, reply: Message, doom: Doom) -> None:
-        spoiled = self._prepare(passage, reply, doom)
+    async def _forward_reply(self, passage: Passage, reply: Message, plan: PlannedFault) -> None:
+        spoiled = self._prepare(passage, reply, plan)
         if spoiled.silent:
             await self._is_accepted(passage)
         elif spoiled.delay and await self._is_accepted(passage):
@@ -169,9 +173,9 @@ class FaultyHttpProxy(HttpProxy):
                 await super().forward(passage)
             self._end(passage, spoiled)
 
-    def _prepare(self, passage: Passage, reply: Message, doom: Doom) -> SpoiledReply:
+    def _prepare(self, passage: Passage, reply: Message, plan: PlannedFault) -> SpoiledReply:
         """Let PASSAGE carry what is sent in place of REPLY."""
-        spoiled = self._strike(passage, doom)
+        spoiled = self._strike(passage, plan)
         passage.body = spoiled_text(spoiled, reply.raw, passage.body)
         if spoiled.content_type is not None:
             others = [(name, value) for name, value in passage.given if name != "content-type"]
@@ -238,7 +242,7 @@ class FaultyHttpProxy(HttpProxy):
     async def pass_back(self, passage: Passage, response: Response) -> None:
         if is_stream(response):
             await self._pass_events(passage, response)
-        elif self._dooms.get(passage) and response.media_type == JSON_TYPE:
+        elif self._plans.get(passage) and response.media_type == JSON_TYPE:
             await self._pass_json(passage, response)
         else:
             await super().pass_back(passage, response)
@@ -247,15 +251,15 @@ class FaultyHttpProxy(HttpProxy):
         body = await response.read()
         message, scope = decode(body), self._scope(passage)
         parts = list(parts_of(message))
-        dooms = [self._spoiling.replied(part, "server", passage if scope is None else scope) for part in parts]
+        plans = [self._spoiling.replied(part, "server", passage if scope is None else scope) for part in parts]
         first: SpoiledReply | None = None
         said = []
-        for part, doom in zip(parts, dooms, strict=True):
-            if doom is None:
+        for part, plan in zip(parts, plans, strict=True):
+            if plan is None:
                 said.append(part.raw)
                 continue
-            self._spoiling.without(doom, OVER_HTTP - {EVENT_STREAM})
-            spoiled = self._strike(passage, doom)
+            self._spoiling.without(plan, OVER_HTTP - {EVENT_STREAM})
+            spoiled = self._strike(passage, plan)
             first = first or spoiled
             if not spoiled.silent:
                 said.append(spoiled.changed(part.raw) if message.kind == "batch" else part.raw)
@@ -285,15 +289,15 @@ class FaultyHttpProxy(HttpProxy):
         end(exchange)
 
     async def _pass_events(self, passage: Passage, response: Response) -> None:
-        task, dooms = asyncio.current_task(), self._dooms.get(passage, [])
+        task, plans = asyncio.current_task(), self._plans.get(passage, [])
         assert task is not None
         kind: str | None = None
-        for doom in dooms:
-            if doom.spoiled.content_type is not None:
-                kind = self._strike(passage, doom).content_type
+        for plan in plans:
+            if plan.spoiled.content_type is not None:
+                kind = self._strike(passage, plan).content_type
         observe_answer(passage, response, kind)
         begin_stream(passage.exchange, response, kind)
-        faulty = FaultyEvents(self._spoiling, dooms, lambda text: passage.recorded.observe("note", text))
+        faulty = FaultyEvents(self._spoiling, plans, lambda text: passage.recorded.observe("note", text))
         try:
             await self._pump(passage, response, faulty, task)
         except asyncio.CancelledError:
@@ -336,8 +340,8 @@ class FaultyHttpProxy(HttpProxy):
             await asyncio.wait({exchange.gone})  # the reply never comes
         await exchange.write(b"", more=False)
 
-    def _strike(self, passage: Passage, doom: Doom) -> SpoiledReply:
-        return self._spoiling.strike(doom, lambda text: passage.recorded.observe("note", text))
+    def _strike(self, passage: Passage, plan: PlannedFault) -> SpoiledReply:
+        return self._spoiling.strike(plan, lambda text: passage.recorded.observe("note", text))
 
 
 def _remember(known: dict[Any, None], new: object) -> None:

@@ -13,7 +13,7 @@ from time import monotonic
 from mcp_conductor.protocol.budgets import DEFAULT
 from mcp_conductor.protocol.message import Message, compact, decode
 from mcp_conductor.protocol.transcript import Frame, Source
-from mcp_conductor.proxy.spoiling import Doom, Spoiling, parts_of, spoiled_text
+from mcp_conductor.proxy.spoiling import PlannedFault, Spoiling, parts_of, spoiled_text
 from mcp_conductor.proxy.stdio_relay import Stream
 from mcp_conductor.recording.format import Entry
 from mcp_conductor.recording.writer import RecordingWriter
@@ -39,7 +39,7 @@ class FaultyStream(Stream):
         self._out: list[bytes] = []  # what is to be written next
         self._unrecorded: list[str | bytes] = []  # notes, and what is written
         self._is_passing = False  # within a line that is too long to be looked at
-        self._held: list[tuple[float, int, bytes, Doom]] = []  # replies by the time at which they are due
+        self._held: list[tuple[float, int, bytes, PlannedFault]] = []  # replies by the time at which they are due
         self._held_bytes = 0
         self._count = 0
         self._is_closing = False  # once all is written
@@ -80,9 +80,9 @@ class FaultyStream(Stream):
 
     def wake(self) -> bool:
         while self._held and self._held[0][0] <= monotonic() and not self._is_over:
-            _, _, line, doom = heappop(self._held)
+            _, _, line, plan = heappop(self._held)
             self._held_bytes -= len(line)
-            self._send(line, doom)
+            self._send(line, plan)
         return self.write()
 
     def write(self) -> bool:
@@ -122,25 +122,25 @@ class FaultyStream(Stream):
             return
         message = decode(line)
         parts = list(parts_of(message))
-        dooms = [self._doom(part) for part in parts]
-        if not any(dooms):
+        plans = [self._plan(part) for part in parts]
+        if not any(plans):
             self._pass(line + newline)
             return
-        if others := [part.raw for part, doom in zip(parts, dooms, strict=True) if doom is None]:
+        if others := [part.raw for part, plan in zip(parts, plans, strict=True) if plan is None]:
             self._pass(compact(others).encode() + newline)
-        for part, doom in zip(parts, dooms, strict=True):
-            if doom is not None:
+        for part, plan in zip(parts, plans, strict=True):
+            if plan is not None:
                 text = compact(part.raw).encode() if message.kind == "batch" else line
-                self._reply(part, text, newline, doom)
+                self._reply(part, text, newline, plan)
 
-    def _doom(self, part: Message) -> Doom | None:
+    def _plan(self, part: Message) -> PlannedFault | None:
         """What is to go wrong with PART, if it is a reply. If it is a request, its reply may be one."""
         if part.kind == "request":
             self._spoiling.asked(part, self._speaker, _MEANS)
         return self._spoiling.replied(part, self._speaker)
 
-    def _reply(self, reply: Message, line: bytes, newline: bytes, doom: Doom) -> None:
-        spoiled = self._spoiling.strike(doom, self._unrecorded.append)
+    def _reply(self, reply: Message, line: bytes, newline: bytes, plan: PlannedFault) -> None:
+        spoiled = self._spoiling.strike(plan, self._unrecorded.append)
         if spoiled.silent:
             return
         end = b"\r" if line.endswith(b"\r") else b""
@@ -149,16 +149,16 @@ class FaultyStream(Stream):
         whole = b"".join(noise + b"\n" for noise in spoiled.noise) + text * spoiled.copies
         if spoiled.delay:
             self._count += 1
-            heappush(self._held, (monotonic() + spoiled.delay, self._count, whole, doom))
+            heappush(self._held, (monotonic() + spoiled.delay, self._count, whole, plan))
             self._held_bytes += len(whole)
         else:
-            self._send(whole, doom)
+            self._send(whole, plan)
 
-    def _send(self, whole: bytes, doom: Doom) -> None:
+    def _send(self, whole: bytes, plan: PlannedFault) -> None:
         self._pass(whole)
-        if doom.spoiled.exit_code is not None:
-            self.exit_code = doom.spoiled.exit_code
-        self._is_closing = self._is_closing or doom.spoiled.close
+        if plan.spoiled.exit_code is not None:
+            self.exit_code = plan.spoiled.exit_code
+        self._is_closing = self._is_closing or plan.spoiled.close
 
     def _close_sink(self) -> None:
         """Let the other side see the end of the stream; what comes from now on goes nowhere."""

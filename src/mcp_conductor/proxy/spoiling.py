@@ -21,7 +21,7 @@ Scope = object
 
 
 @dataclass(slots=True)
-class Doom:
+class PlannedFault:
     """What is to go wrong with one reply, and which request it answers."""
 
     spoiled: SpoiledReply
@@ -38,49 +38,52 @@ class Spoiling:
         self._faults = faults
         self._tell = tell
         self._told = 0
-        self._open: dict[Side, dict[tuple[Scope, Id], Doom]] = {"client": {}, "server": {}}  # by who is to reply
+        self._open: dict[Side, dict[tuple[Scope, Id], PlannedFault]] = {
+            "client": {},
+            "server": {},
+        }  # by who is to reply
 
     def listens_to(self, speaker: Side) -> bool:
         """Whether what SPEAKER says has to be looked at: it may be a request, or a reply that is to be spoiled."""
         return bool(self._open[speaker]) or self._faults.concern(OTHER[speaker])
 
-    def asked(self, request: Message, speaker: Side, means: Means, scope: Scope = None) -> Doom | None:
+    def asked(self, request: Message, speaker: Side, means: Means, scope: Scope = None) -> PlannedFault | None:
         """SPEAKER asks: what is to go wrong with the reply, where there are these MEANS."""
         replier = OTHER[speaker]
         spoiled = self._faults.spoiled_reply(request, means, replier)
         if spoiled is None or request.id is None:
             return None
-        doom = Doom(spoiled, _shown(request, replier), replier, (scope, request.id))
+        plan = PlannedFault(spoiled, _shown(request, replier), replier, (scope, request.id))
         waiting = self._open[replier]
-        waiting[doom.key] = doom
+        waiting[plan.key] = plan
         if len(waiting) > _MOST_OPEN:
             del waiting[next(iter(waiting))]
-        return doom
+        return plan
 
-    def replied(self, reply: Message, speaker: Side, scope: Scope = None) -> Doom | None:
+    def replied(self, reply: Message, speaker: Side, scope: Scope = None) -> PlannedFault | None:
         """SPEAKER replies: what is to go wrong with that, if anything is."""
         if reply.kind not in ("result", "error") or reply.id is None:
             return None
         return self._open[speaker].pop((scope, reply.id), None)
 
-    def forget(self, doom: Doom) -> None:
+    def forget(self, plan: PlannedFault) -> None:
         """No reply comes that it would be for."""
-        if self._open[doom.replier].get(doom.key) is doom:
-            del self._open[doom.replier][doom.key]
+        if self._open[plan.replier].get(plan.key) is plan:
+            del self._open[plan.replier][plan.key]
 
-    def without(self, doom: Doom, means: Means) -> None:
-        """There are only these MEANS to carry DOOM out, as is known now."""
-        self._faults.take_back(doom.spoiled, means)
+    def without(self, plan: PlannedFault, means: Means) -> None:
+        """There are only these MEANS to carry PLAN out, as is known now."""
+        self._faults.take_back(plan.spoiled, means)
 
-    def strike(self, doom: Doom, note: Callable[[str], None]) -> SpoiledReply:
-        """Say, once, that DOOM is carried out now, also in a NOTE of the recording: how the reply is to differ."""
-        if not doom.is_told:
-            doom.is_told = True
-            for _, name in doom.spoiled.struck:
-                text = f"fault {name} strikes {doom.request}"
+    def strike(self, plan: PlannedFault, note: Callable[[str], None]) -> SpoiledReply:
+        """Say, once, that PLAN is carried out now, also in a NOTE of the recording: how the reply is to differ."""
+        if not plan.is_told:
+            plan.is_told = True
+            for _, name in plan.spoiled.struck:
+                text = f"fault {name} strikes {plan.request}"
                 note(text)
                 self._say(text)
-        return doom.spoiled
+        return plan.spoiled
 
     def report(self) -> list[str]:
         """How often each fault has struck, in lines for people."""

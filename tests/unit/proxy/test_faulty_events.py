@@ -21,8 +21,8 @@ def stream(name, asked_here=True, **params):
     act = FAULTS.get(name)
     fault = Fault(name=name, act=lambda spoiled: act(spoiled, **params), nth=(1,))
     spoiling = Spoiling(Faults((fault,), 0), [].append)
-    doom = spoiling.asked(build({"jsonrpc": "2.0", "id": 1, "method": "tools/call"}), "client", EVERY_MEANS, "s")
-    events = FaultyEvents(spoiling, [doom] if asked_here else [], [].append)
+    plan = spoiling.asked(build({"jsonrpc": "2.0", "id": 1, "method": "tools/call"}), "client", EVERY_MEANS, "s")
+    events = FaultyEvents(spoiling, [plan] if asked_here else [], [].append)
     return events, lambda piece: events.take(piece, event_in(piece), "s", "s")
 
 

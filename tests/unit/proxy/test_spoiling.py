@@ -37,9 +37,9 @@ def test_conversations_with_the_same_ids_are_told_apart():
 def test_only_what_a_fault_may_be_for_is_listened_to():
     between = spoiling()
     assert (between.listens_to("client"), between.listens_to("server")) == (True, False)
-    doom = between.asked(CALL, "client", EVERY_MEANS)
+    plan = between.asked(CALL, "client", EVERY_MEANS)
     assert between.listens_to("server")
-    between.forget(doom)
+    between.forget(plan)
     assert not between.listens_to("server")
 
 
@@ -61,10 +61,10 @@ def test_requests_that_are_never_answered_take_limited_room():
 def test_it_is_told_once_which_faults_strike():
     told, noted = [], []
     between = spoiling(fault("wrong_id"), fault("answer_twice"), told=told)
-    doom = between.asked(CALL, "client", EVERY_MEANS)
+    plan = between.asked(CALL, "client", EVERY_MEANS)
     assert told == []
     for _ in range(2):
-        between.strike(doom, noted.append)
+        between.strike(plan, noted.append)
     assert told == noted == [f"fault {name} strikes tools/call 'echo' (id 1)" for name in ("wrong_id", "answer_twice")]
 
 
@@ -89,9 +89,9 @@ def test_a_fault_that_turns_out_to_lack_its_means_has_not_struck():
     told = []
     cut = fault("cut_stream", needs=frozenset({EVENT_STREAM}), nth=(1,))
     between = spoiling(cut, fault("wrong_id"), told=told)
-    doom = between.asked(CALL, "client", EVERY_MEANS)
-    between.without(doom, frozenset({STDOUT}))
-    between.strike(doom, [].append)
+    plan = between.asked(CALL, "client", EVERY_MEANS)
+    between.without(plan, frozenset({STDOUT}))
+    between.strike(plan, [].append)
     assert [line.split()[1] for line in told] == ["wrong_id"]
     assert between.report() == [
         "fault cut_stream (all requests): never struck: it needs an event stream, which is not there",
@@ -101,5 +101,5 @@ def test_a_fault_that_turns_out_to_lack_its_means_has_not_struck():
 
 def test_a_text_that_is_not_changed_is_kept_as_it_was_written():
     between = spoiling(fault("malformed_json"))
-    doom = between.asked(CALL, "client", EVERY_MEANS)
-    assert spoiled_text(doom.spoiled, REPLY.raw, b'{ "id": 1.0 }') == b'{ "id": 1.0 '
+    plan = between.asked(CALL, "client", EVERY_MEANS)
+    assert spoiled_text(plan.spoiled, REPLY.raw, b'{ "id": 1.0 }') == b'{ "id": 1.0 '
