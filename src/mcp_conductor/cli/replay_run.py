@@ -85,12 +85,13 @@ class Replay:
 
     def _tell(self, server: ReplayServer) -> None:
         """Say what was not in the recording, in a line each."""
-        if server.added:
-            requests = "1 request was" if server.added == 1 else f"{server.added} requests were"
-            self._terminal.say(f"{requests} answered by the server, and added to {self._file}")
-        if server.missed:
-            requests = "1 request was" if server.missed == 1 else f"{server.missed} requests were"
-            self._terminal.say(f"{requests} not in the recording")
+        for count, what in (
+            (server.added, f"answered by the server, and added to {self._file}"),
+            (server.not_added, f"answered by the server, but could not be added to {self._file}"),
+            (server.missed, "not in the recording"),
+        ):
+            if count:
+                self._terminal.say(f"{'1 request was' if count == 1 else f'{count} requests were'} {what}")
 
     async def _host(self, server: ReplayServer, transport: TransportConfig, stop: asyncio.Event) -> int:
         if transport.type == "stdio":

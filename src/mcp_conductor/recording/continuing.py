@@ -29,6 +29,11 @@ class GrowingRecording:
             self._writer = self._open()
         return self._writer.session(server)
 
+    @property
+    def broken(self) -> bool:
+        """Whether it could not be written any more."""
+        return self._writer is not None and self._writer.broken
+
     def close(self) -> None:
         if self._writer is not None:
             self._writer.close()

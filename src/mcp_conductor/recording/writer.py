@@ -35,6 +35,7 @@ class RecordingWriter:
         written: tuple[int, float] | None = None,  # of one that goes on: its last session, and how long ago it began
     ) -> None:
         self.redactor = redactor
+        self.broken = False  # it could not be written any more
         self._descriptor = descriptor
         self._complain = complain
         self._sessions, ago = written or (0, 0.0)
@@ -105,6 +106,7 @@ class RecordingWriter:
                 rest = rest[os.write(self._descriptor, rest) :]
         except OSError as error:
             self.close()
+            self.broken = True
             self._complain(f"the recording ends here: {error.strerror}")
 
 

@@ -79,7 +79,10 @@ class ExtendingServer(ReplayServer):
             if error.error is None:
                 raise
             reply = compose_error(request.id, error.error)
-        self.added += 1
+        if self._recording.broken:
+            self.not_added += 1
+        else:
+            self.added += 1
         return reply
 
     async def _until_stopped(self, asking: Coroutine[Any, Any, Json], identity: Id) -> Json:

@@ -65,6 +65,7 @@ class ReplayServer(Server):
         self.misses: list[str] = []  # the first of them
         self.missed = 0
         self.added = 0  # requests that are in the recording only since now
+        self.not_added = 0  # and those that should be, but could not be written
         self._real_time = real_time
         self._told = 0
         self._talks: dict[Client, Talk] = {}

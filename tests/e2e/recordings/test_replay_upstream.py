@@ -65,10 +65,10 @@ def extend(tmp_path, environment, survivors):
     (tmp_path / "server.py").write_text(NOTES)
     started = []
 
-    def start(text=None, *, server=(sys.executable, "server.py"), flags=("--miss", "upstream"), **extra):
+    def start(text=None, *, server=(sys.executable, "server.py"), flags=("--miss", "upstream"), before=(), **extra):
         if text is not None:
             (tmp_path / "said.jsonl").write_text(text)
-        words = [*CONDUCTOR, "replay", "said.jsonl", *flags, *(("--", *server) if server else ())]
+        words = [*before, *CONDUCTOR, "replay", "said.jsonl", *flags, *(("--", *server) if server else ())]
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         started.append(prefork.start(words, cwd=tmp_path, env={**environment, **extra}, text=True, **pipes))
         return Talk(started[-1])
@@ -147,6 +147,20 @@ def test_a_recording_that_was_cut_goes_on_after_its_last_whole_line(extend, said
     client.call("add", text="x")
     assert "is not whole" in client.end()
     assert read_recording(str(tmp_path / "said.jsonl")).warning is None
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a limit for the size of files")
+def test_what_could_not_be_written_is_not_said_to_be_added(extend, tmp_path):
+    client = extend(EMPTY, before=("sh", "-c", 'ulimit -f 4 && exec "$@"', "sh"))
+    client.open()
+    for _ in range(2):
+        assert client.call("add", text="x" * 6000)["result"]["structuredContent"]["id"]
+    assert client.end() == (
+        "warning: the recording ends here: File too large\n"
+        "1 request was answered by the server, and added to said.jsonl\n"
+        "2 requests were answered by the server, but could not be added to said.jsonl\n"
+    )
+    assert read_recording(str(tmp_path / "said.jsonl")).warning is not None
 
 
 def test_secrets_of_the_server_are_not_in_the_recording(extend, tmp_path):
