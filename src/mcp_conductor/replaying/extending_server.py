@@ -16,7 +16,7 @@ from mcp_conductor.recording.format import server_of
 from mcp_conductor.replaying.matching import Pool
 from mcp_conductor.replaying.nearest import MISSING
 from mcp_conductor.replaying.playing import Talk
-from mcp_conductor.replaying.recorded_calls import LISTEN
+from mcp_conductor.replaying.recorded_calls import LISTEN, RecordedCall
 from mcp_conductor.replaying.replay_server import ReplayServer, Request, end_of_subscription
 from mcp_conductor.replaying.upstream import UpstreamSession, why_unasked
 from mcp_conductor.server.client import Client
@@ -45,6 +45,10 @@ class ExtendingServer(ReplayServer):
         self._redactor = redactor
         self._sessions: dict[Talk, UpstreamSession] = {}
         self._closing: set[asyncio.Task[None]] = set()
+
+    def recorded(self, request: Request) -> RecordedCall | None:
+        call = super().recorded(request)
+        return None if call is None or call.unanswered else call  # the server may have the answer
 
     def take_missing(self, request: Request) -> None:
         if request.message.method == "ping" or self._is_of_other_era(request.message):

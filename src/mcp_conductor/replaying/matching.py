@@ -29,6 +29,7 @@ class Pool:
         for call in calls:
             self._add(call)
         self._leave_out_refused_openings()
+        self._leave_out_what_was_asked_again()
 
     def _add(self, call: RecordedCall) -> None:
         message = parse(call.text)
@@ -76,6 +77,13 @@ class Pool:
             key = key_of(compared(method, {}))
             if any(call.succeeded for call in self.same(key)):
                 self._same[key] = [call for call in self.same(key) if call.succeeded]
+
+    def _leave_out_what_was_asked_again(self) -> None:
+        """What a conversation broke off at, and a later one has an answer to, is played with that answer."""
+        for key, same in self._same.items():
+            if len(same) > 1 and any(call.unanswered for call in same):
+                newest = max((call.session for call in same if call.replied), default=0)
+                self._same[key] = [call for call in same if not (call.unanswered and call.session < newest)]
 
     def alike(self, method: str, params: Json) -> list[RecordedCall]:
         """Requests about the same thing."""

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.ledger import progress_token
 from mcp_conductor.protocol.message import Message
-from mcp_conductor.recording.format import CLIENT_LEFT, Entry
+from mcp_conductor.recording.format import CLIENT_LEFT, FIRST_SESSION, Entry
 from mcp_conductor.values import dataclass
 
 LISTEN = "subscriptions/listen"
@@ -52,6 +52,12 @@ class RecordedCall:
     succeeded: bool = False  # with a result
     cancelled: bool = False  # before the reply
     questions: int = 0
+    session: int = FIRST_SESSION
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether the recording ends, or the client or the server left, before the reply to a request came."""
+        return self.is_request and not (self.replied or self.cancelled or self.method == LISTEN)
 
     def add(self, kind: Kind, message: Message | None, at: float, *, question: int = 0, listening: Any = None) -> None:
         text = "" if message is None else message.text
@@ -65,8 +71,10 @@ def calls_of_sessions(entries: Iterable[Entry], session: int | None = None) -> I
     for entry in entries:
         if session in (None, entry.session):
             by_session.setdefault(entry.session, []).append(entry)
-    for of_one in by_session.values():
-        yield from recorded_calls(of_one)
+    for number, of_one in by_session.items():
+        for call in recorded_calls(of_one):
+            call.session = number
+            yield call
 
 
 def recorded_calls(entries: Iterable[Entry]) -> list[RecordedCall]:

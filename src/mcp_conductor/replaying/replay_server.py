@@ -91,7 +91,7 @@ class ReplayServer(Server):
             deliver(compose_error(message.id, {"code": INVALID_REQUEST, "message": message.problem}))
             return
         request = Request(message, client, self.talk(client, message), send, deliver)
-        call = request.talk.conversation.next(message.method, message.params)
+        call = self.recorded(request)
         if call is None:
             self.take_missing(request)
             return
@@ -102,6 +102,10 @@ class ReplayServer(Server):
             self.run(self._listen(request, call, playing), request)
         else:
             self.run(self._reply(request, playing), request)
+
+    def recorded(self, request: Request) -> RecordedCall | None:
+        """What the recording has for a request."""
+        return request.talk.conversation.next(request.message.method, request.message.params)
 
     def take_missing(self, request: Request) -> None:
         """Answer a request that the recording does not have."""

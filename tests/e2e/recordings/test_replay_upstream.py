@@ -149,6 +149,22 @@ def test_a_recording_that_was_cut_goes_on_after_its_last_whole_line(extend, said
     assert read_recording(str(tmp_path / "said.jsonl")).warning is None
 
 
+def test_what_was_recorded_without_an_answer_is_asked_again_and_played_with_it_the_next_time(extend):
+    asked = [
+        {"id": 1, "method": "initialize", "params": OPENING},
+        {"id": 2, "method": "tools/call", "params": {"name": "add", "arguments": {"text": "x"}}},
+    ]
+    frames = [{"at": 0.1, "source": "client", "text": json.dumps({"jsonrpc": "2.0", **each})} for each in asked]
+    client = extend(EMPTY + "".join(f"{json.dumps(frame)}\n" for frame in frames))
+    opened = client.open()
+    assert opened["result"]["serverInfo"]["name"] == "notes"
+    added = client.call("add", text="x")["result"]
+    assert client.end() == "2 requests were answered by the server, and added to said.jsonl\n"
+    again = only_replay(extend)
+    assert again.open() == opened
+    assert again.call("add", text="x")["result"] == added
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs a limit for the size of files")
 def test_what_could_not_be_written_is_not_said_to_be_added(extend, tmp_path):
     client = extend(EMPTY, before=("sh", "-c", 'ulimit -f 4 && exec "$@"', "sh"))

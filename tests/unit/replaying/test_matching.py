@@ -1,9 +1,10 @@
 """Which recorded call answers a request."""
 
-from tests.unit.replaying.conversations import pool, request, result
+from tests.unit.replaying.conversations import entries, pool, request, result
 
 from mcp_conductor.protocol.message import parse
-from mcp_conductor.replaying.matching import Conversation
+from mcp_conductor.replaying.matching import Conversation, Pool
+from mcp_conductor.replaying.recorded_calls import calls_of_sessions
 
 
 def given(conversation, method="tools/call", **params):
@@ -61,3 +62,15 @@ def test_an_opening_that_was_refused_is_not_played_where_another_was_accepted():
     conversation = Conversation(pool(request(1, "initialize"), refused, request(2, "initialize"), result(2, n=2)))
     assert given(conversation, "initialize") == {"n": 2}
     assert Conversation(pool(request(1, "initialize"), refused)).next("initialize", {}) is not None
+
+
+def test_what_a_conversation_broke_off_at_is_played_as_a_later_conversation_was_answered():
+    broken_off, answered = entries(request(1, name="a")), entries(request(1, name="a"), result(1, n=1))
+    later = [entry._replace(session=2) for entry in answered]
+    conversation = Conversation(Pool(calls_of_sessions([*broken_off, *later])))
+    assert given(conversation, name="a") == {"n": 1}
+
+
+def test_a_request_that_stayed_without_an_answer_and_was_repeated_at_once_is_played_so():
+    conversation = Conversation(pool(request(1, name="a"), request(2, name="a"), result(2, n=2)))
+    assert [conversation.next("tools/call", {"name": "a"}).replied for _ in range(2)] == [False, True]
