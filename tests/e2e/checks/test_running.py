@@ -250,7 +250,9 @@ async def test_a_question_that_we_cannot_answer_is_no_finding(verdicts_of, tmp_p
         ]
 
         def call_tool(self, params):
-            schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(?!)$"}}, "required": ["a"]}
+            # No text fits, which is known at once; a pattern would need the worker, which a busy machine may starve.
+            a = {"type": "string", "minLength": 9, "maxLength": 3}
+            schema = {"type": "object", "properties": {"a": a}, "required": ["a"]}
             self.ask("elicitation/create", "q", params={"message": "?", "requestedSchema": schema})
             while b'"q"' not in (line := sys.stdin.buffer.readline()):
                 self.hear(line)  # a ping may come before the answer
