@@ -103,6 +103,19 @@ def test_a_task_is_played_to_its_end_and_its_result_is_compared(verify, composed
     assert "is 'other', not 'done'" in done.stdout
 
 
+@pytest.mark.parametrize("era", [HANDSHAKE, MODERN], ids=["handshake", "modern"])
+def test_a_task_that_asked_for_input_is_played_until_it_asks_again(verify, composed, era):
+    elicit = "{elicit: {message: Which name?, schema: {type: object, properties: {name: {type: string}}}, as: who}}"
+    server = composed(JOBS.replace("{sleep: 100ms}", "{sleep: 300ms}, " + elicit))
+    words = ("--method", "tools/call", "--tool-name", "job", "--run-as-task", "--poll", "--record", "said.jsonl", *era)
+    assert run(verify, *words, *ANSWERS, "--", *server, program=MCP_CLI)[0] == 0
+    assert "input_required" in (verify.folder / "said.jsonl").read_text()
+    assert verify.passes(server)["summary"]["failed"] == 0
+    done = verify(composed(JOBS))
+    assert done.returncode == 1
+    assert "result.status is 'completed', not 'input_required'" in done.stdout
+
+
 # Over HTTP.
 
 

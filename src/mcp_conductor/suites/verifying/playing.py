@@ -32,7 +32,7 @@ _LATE_SECONDS = 0.5  # for notifications that may come after the last reply
 _LOOK_SECONDS = 0.02
 _POLL_SECONDS = 0.1
 AT_ANY_TIME = ("roots/list",)  # questions that servers ask as often as they like: after a notification, or by a timer
-_OVER = ("completed", "failed", "cancelled")
+_REACHED = ("input_required", "completed", "failed", "cancelled")  # states that a task waits in, or ends in
 
 
 @dataclass(slots=True)
@@ -168,10 +168,11 @@ class _Player:
             self._played.carried[name] = value
 
     async def _polled(self, asked: Asked, reply: Message) -> Message:
-        """The state of a task that is over in the recording: this server may need longer, or less polls."""
+        """The state that a task has reached in the recording: this server may need longer, or less polls."""
         wanted = _status(asked.reply)
-        until = asyncio.get_running_loop().time() + self._patience(asked)
-        while wanted in _OVER and _status(reply) == "working" and asyncio.get_running_loop().time() < until:
+        patience = max(self._patience(asked), polled_for(self._dialogue, asked) * 1.5)
+        until = asyncio.get_running_loop().time() + patience
+        while wanted in _REACHED and _status(reply) == "working" and asyncio.get_running_loop().time() < until:
             await asyncio.sleep(_POLL_SECONDS)
             self._next_id += 1
             raw = {**self._now(asked.request), "id": self._next_id}
@@ -246,6 +247,14 @@ def carried_over(value: Any, carried: dict[str, str | int]) -> Any:
 
 def _as_number(value: str | int) -> str | int:
     return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
+
+
+def polled_for(dialogue: Dialogue, asked: Asked) -> float:
+    """For how many seconds the client had polled the task of ASKED when that was answered."""
+    task, method = asked.request.params.get("taskId"), asked.request.method
+    polls = (each for each in dialogue.asked if each.request.method == method)
+    first = next((each for each in polls if each.request.params.get("taskId") == task), asked)
+    return asked.at + asked.seconds - first.at
 
 
 def _status(reply: Message | None) -> object:

@@ -206,7 +206,7 @@ def _asked(question: Message) -> Json:
 
 
 def _is_under_way(asked: Asked) -> bool:
-    """Whether ASKED is a poll of a task that had not ended."""
+    """Whether ASKED is a poll of a task that still worked."""
     return asked.request.method == "tasks/get" and asked.result.get("status") == "working"
 
 

@@ -6,7 +6,7 @@ from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.protocol.transcript import Frame
 from mcp_conductor.recording.dialogue import Dialogue
-from mcp_conductor.suites.verifying.playing import carried_over, refuse_redacted
+from mcp_conductor.suites.verifying.playing import carried_over, polled_for, refuse_redacted
 
 
 def test_carried_values_stand_where_the_recorded_ones_stood():
@@ -33,3 +33,13 @@ def test_a_secret_that_the_client_said_keeps_the_recording_from_being_played(sai
     with pytest.raises(UsageError) as caught:
         refuse_redacted(Dialogue.of([Frame(0.0, "client", compact({"jsonrpc": "2.0", **said}))]))
     assert caught.value.message == f"the recording cannot be played: {place} is a secret that was left out of it"
+
+
+def test_a_task_may_take_as_long_as_the_client_polled_it():
+    def poll(number, task, at):
+        asked = {"jsonrpc": "2.0", "id": number, "method": "tasks/get", "params": {"taskId": task}}
+        reply = {"jsonrpc": "2.0", "id": number, "result": {"taskId": task, "status": "working"}}
+        return [Frame(at, "client", compact(asked)), Frame(at + 0.5, "server", compact(reply))]
+
+    dialogue = Dialogue.of([*poll(1, "a", 10.0), *poll(2, "b", 20.0), *poll(3, "a", 40.0)])
+    assert [polled_for(dialogue, each) for each in dialogue.asked] == [0.5, 0.5, 30.5]
