@@ -38,7 +38,7 @@ FLAGS: Groups = {
     "Recording": (
         Flag("--transcript", "check the messages of this recording, of both sides; nothing is started", "FILE"),
         Flag("--side", "check only the server or only the client of the recording", "SIDE"),
-        Flag("--session", "the conversation to check, where the recording has several; default: the first", "N"),
+        Flag("--session", "which of several conversations to check; default: the first with a result", "N"),
     ),
     "Client": (
         Flag("--client", "check this client instead; {server}, {url} or {config} in it is our server", "CMD"),

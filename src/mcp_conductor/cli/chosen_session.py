@@ -20,9 +20,10 @@ def chosen_session(recording: Recording, given: Given, terminal: Terminal, *, do
     if len(known) < 2:
         return None
     if wanted is None:
+        wanted = recording.first_answered()
         terminal.say(
-            f"note: the recording has {len(known)} sessions; session {known[0]} is {done}\n"
+            f"note: the recording has {len(known)} sessions; session {wanted} is {done}\n"
             f"  hint: --session N {does} another of {', '.join(map(str, known[:_MOST_NAMED]))}"
             + (" …" if len(known) > _MOST_NAMED else "")
         )
-    return wanted or known[0]
+    return wanted

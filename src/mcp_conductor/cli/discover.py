@@ -14,7 +14,7 @@ FLAGS: Groups = {
         Flag("--force", "write the file even if there is one already"),
         Flag("--record-expectations", "expect what the server answers now, not only that it answers"),
         Flag("--from", "write what a recording has, and start no server", "FILE"),
-        Flag("--session", "with --from: which conversation, where it has several; default: the first", "N"),
+        Flag("--session", "with --from: which of several conversations; default: the first with a result", "N"),
         Flag("--arg", "an argument, for all that have it, or for one (repeatable)", "[TOOL.]NAME=VALUE", many=True),
         Flag("--include-writes", "call tools that are not marked read-only, too: they may change something"),
     ),

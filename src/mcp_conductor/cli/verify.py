@@ -12,7 +12,7 @@ FLAGS: Groups = {
     "Server": tuple(flag for flag in TARGET_FLAGS if flag.name != "--protocol"),  # which the recorded client decides
     "What is compared": (
         Flag("--ignore", "a path of answers that may differ: result.content[*].text (repeatable)", "PATH", many=True),
-        Flag("--session", "the conversation to play, where the recording has several; default: the first", "N"),
+        Flag("--session", "which of several conversations to play; default: the first with a result", "N"),
         Flag("--timeout", "time limit of each answer; default 10s, or longer if it took longer then", "TIME"),
     ),
     "Limits": LIMIT_FLAGS,

@@ -7,6 +7,7 @@ from contextlib import closing
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.reading import open_file
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import parse
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.recording.format import FIRST_SESSION, Entry, Header, entry_in, header_in
 from mcp_conductor.text.visible import cut
@@ -26,6 +27,20 @@ class Recording:
     def sessions(self) -> list[int]:
         """The numbers of the conversations in it, in the order in which they began."""
         return list(dict.fromkeys(entry.session for entry in self.entries))
+
+    def first_answered(self) -> int:
+        """The first conversation in which a request had a result; without one, the first of all.
+
+        A client that tries another era first leaves a conversation that is nothing but a refusal.
+        """
+        known = self.sessions()
+        answered: set[int] = set()
+        for frame, session, *_ in self.entries:
+            if session not in answered and frame.source == "server" and parse(frame.text).kind == "result":
+                answered.add(session)
+                if session == known[0]:
+                    break
+        return next((session for session in known if session in answered), known[0])
 
     def server(self, session: int = FIRST_SESSION) -> Json:
         """Whom SESSION was with, as far as that is known."""

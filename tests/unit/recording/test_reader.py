@@ -125,3 +125,18 @@ def test_what_cannot_be_read_is_told_by_its_name(tmp_path):
     (tmp_path / "newer").write_text(json.dumps({"recording": 2}) + "\n")
     with pytest.raises(UsageError):
         read_recording(str(tmp_path / "newer"))
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ([(1, "error"), (2, "result"), (3, "result")], 2),
+        ([(1, "error"), (2, "error"), (3, "result"), (2, "result")], 2),
+        ([(1, "error"), (2, "result"), (1, "result")], 1),
+        ([(1, "error"), (2, "error")], 1),
+    ],
+)
+def test_the_conversation_that_is_meant_is_the_first_with_a_result(said, meant):
+    answers = {"result": RESULT, "error": '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no"}}'}
+    entries = [{"at": 0, "source": "server", "session": session, "text": answers[kind]} for session, kind in said]
+    assert recording_of(map(json.dumps, entries)).first_answered() == meant
