@@ -52,6 +52,14 @@ def write_without_end(stream):
         os.write(stream.fileno(), b"x")
 
 
+def is_running(process):
+    """Whether PROCESS is there, and is not only waiting to be asked how it ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
 def wait_for(is_so, what):
     until = time.monotonic() + SOON
     while not is_so():
@@ -135,6 +143,19 @@ def test_a_signal_goes_to_the_server_which_decides_what_follows(relayed, name):
     assert server.stdout.readline() == b"ready\n"
     server.send_signal(getattr(signal, name))
     assert server.wait(SOON) == 100 + getattr(signal, name)
+
+
+def test_a_server_behind_a_wrapper_that_a_signal_ends_is_ended_too(relayed):
+    wrapper = (
+        "import subprocess, sys\n"
+        "server = 'import os, time; print(os.getpid(), flush=True); time.sleep(600)'\n"
+        "sys.exit(subprocess.call([sys.executable, '-c', server]))\n"
+    )
+    process = relayed(wrapper)
+    server = int(process.stdout.readline())
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(SOON) == -signal.SIGTERM
+    wait_for(lambda: not is_running(server), "the end of the server")
 
 
 def test_the_end_of_stdin_reaches_the_server_and_the_end_of_stdout_the_client(relayed):

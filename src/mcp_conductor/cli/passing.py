@@ -98,7 +98,7 @@ def _open(file: str | None, terminal: Terminal, spec: "ServerSpec") -> "Recordin
 def _pass_to_process(spec: "StdioSpec", terminal: Terminal, file: str | None, spoiling: "Spoiling | None") -> int:
     from mcp_conductor.cli.serve import hold_standard_streams
     from mcp_conductor.cli.signals import end_by, on_signals
-    from mcp_conductor.proxy.stdio_relay import relay, start
+    from mcp_conductor.proxy.stdio_relay import end_rest, relay, start
 
     hold_standard_streams()
     writer = _open(file, terminal, spec)
@@ -123,6 +123,8 @@ def _pass_to_process(spec: "StdioSpec", terminal: Terminal, file: str | None, sp
         for line in spoiling.report():
             terminal.say_if_there_is_room(line)
     writer.close()
+    if signals:
+        end_rest(server.pid)
     if code < 0:
         end_by(-code)
     return code

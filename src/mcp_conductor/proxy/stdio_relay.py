@@ -10,9 +10,9 @@ A stream may do more than pass on (`faulty_stream`): hold something back until i
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from signal import Signals
+from signal import SIGTERM, Signals
 from subprocess import PIPE, Popen
-from time import monotonic
+from time import monotonic, sleep
 
 from mcp_conductor import posix
 from mcp_conductor.errors import TransportError, UsageError
@@ -26,6 +26,7 @@ _CHUNK = 1 << 16  # what a pipe holds
 _DRAIN_SECONDS = 0.5  # in which the last output of a server that has exited arrives
 _UNREAD_SECONDS = 10.0  # for a client to read the last output
 _LOOK_SECONDS = 0.05  # at a server whose end the system does not tell
+_REST_SECONDS = 1.0  # for what the server has started to end by itself
 _LEAVE_SECONDS = 2.0  # for a server to end when it is left alone; then as long again after SIGTERM
 _KILL_SECONDS = 5.0  # for the system to end it
 
@@ -72,6 +73,18 @@ def relay(
         each.recorder.end()
     writer.add("process", "was killed" if server.returncode is None else how_it_ended(server.returncode))
     return code
+
+
+def end_rest(leader: int) -> None:
+    """End what a server that was ended by a signal leaves behind in its process group, as the server behind `npx`.
+
+    A signal for our whole group would have reached it, if we did not stand between.
+    """
+    for number in (SIGTERM, posix.KILL):
+        posix.signal_group(leader, number)
+        until = monotonic() + _REST_SECONDS
+        while posix.group_lives(leader) and monotonic() < until:
+            sleep(_LOOK_SECONDS)
 
 
 def how_it_ended(code: int) -> str:
