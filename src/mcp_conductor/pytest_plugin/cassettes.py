@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial, reduce
 from typing import Any, Literal, get_args
 
@@ -36,7 +37,7 @@ class Cassettes:
         self._folder = os.path.dirname(request.path)
         self._servers: list[tuple[str, ReplayServer]] = []
         self._growing: dict[str, GrowingRecording] = {}  # by path
-        self._new: list[str] = []  # files that this test has begun
+        self._drafts: dict[str, str] = {}  # of files that this test has begun, by path
         self.redactor = Redactor()
 
     def open(self, file: str, server: Any = None, *, record: Record = "once", ignore: Sequence[str] = ()) -> ReplaySpec:
@@ -51,7 +52,8 @@ class Cassettes:
         if record not in get_args(Record):
             raise UsageError(f"record is one of {', '.join(get_args(Record))}, not {record!r}")
         path = os.path.join(self._folder, file)
-        recording = read_recording(path, shown=file) if os.path.exists(path) else None
+        place = self._drafts.get(path, path)
+        recording = read_recording(place, shown=file) if os.path.exists(place) else None
         if recording is None and record == "none":
             raise UsageError(f"there is no recording {file}", hint='record="once" makes it')
         pool = Pool(calls_of_sessions(() if recording is None else recording.entries), _forget(ignore))
@@ -71,13 +73,10 @@ class Cassettes:
         def opened() -> Any:
             if recording is not None:
                 return continue_recording(path, recording, self.redactor, shown=file)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            if os.path.exists(path):
-                raise UsageError(
-                    f"{file} was begun meanwhile", hint="tests that run at the same time need files of their own"
-                )
-            self._new.append(path)
-            return open_recording(path, self.redactor, shown=file, transport=spec.kind, server=server_of(spec))
+            folder, name = os.path.split(path)
+            os.makedirs(folder, exist_ok=True)
+            draft = self._drafts[path] = os.path.join(folder, f".{name}.{os.getpid()}.part")
+            return open_recording(draft, self.redactor, shown=file, transport=spec.kind, server=server_of(spec))
 
         return self._growing.setdefault(path, GrowingRecording(opened))
 
@@ -102,13 +101,23 @@ class Cassettes:
 
     def discard_new(self) -> None:
         """Remove the recordings that this test has begun: it failed, so that they may not be whole."""
-        for path in self._new:
-            if os.path.exists(path):
-                os.unlink(path)
+        for draft in self._drafts.values():
+            with suppress(FileNotFoundError):
+                os.unlink(draft)
+        self._drafts.clear()
 
     def close(self) -> None:
+        """End all recordings. A new one gets its name only now: a test that runs beside this one sees it whole."""
         for growing in self._growing.values():
             growing.close()
+        if any(self._growing[path].broken for path in self._drafts):
+            names = ", ".join(map(os.path.basename, self._drafts))
+            self.discard_new()
+            raise pytest.fail.Exception(f"cannot write all of {names}: is the disk full?", pytrace=False)
+        for path, draft in self._drafts.items():
+            if not os.path.exists(path):  # else another test was first
+                os.rename(draft, path)
+        self.discard_new()
 
 
 def _forget(ignore: Sequence[str]) -> Forget | None:

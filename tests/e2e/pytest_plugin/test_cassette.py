@@ -62,7 +62,22 @@ def test_new_requests_extend_it(run, write, starts):
 def test_what_a_test_that_fails_has_begun_is_not_kept(run, write, project):
     write("test_python.py", test("assert book.list_tools() == 'no'"))
     assert run().code == 1
-    assert not (project / "tapes" / "book.jsonl").exists()
+    assert os.listdir(project / "tapes") == []
+
+
+def test_a_recording_has_its_name_when_it_is_whole_so_that_tests_may_run_beside_it(run, write, project):
+    write("test_python.py", test(f"{ECHO}; import os; assert not os.path.exists('tapes/book.jsonl')"))
+    done = run()
+    assert done.code == 0, done.out
+    assert os.listdir(project / "tapes") == ["book.jsonl"]
+
+
+def test_of_a_recording_that_two_tests_have_made_at_once_the_first_is_kept(run, write, project):
+    write("test_python.py", test(f"{ECHO}; import pathlib; pathlib.Path('tapes/book.jsonl').write_text('of another')"))
+    done = run()
+    assert done.code == 0, done.out
+    assert os.listdir(project / "tapes") == ["book.jsonl"]
+    assert (project / "tapes" / "book.jsonl").read_text() == "of another"
 
 
 MISTAKES = {
