@@ -82,7 +82,14 @@ class VerifyRun:
         return code_of(report)
 
     def _report(self, played: Played, started: str, seconds: float) -> Report:
-        found = Verification(self._dialogue, played, alignment=self._alignment, ignored=self._ignored, group=self._file)
+        found = Verification(
+            self._dialogue,
+            played,
+            alignment=self._alignment,
+            ignored=self._ignored,
+            group=self._file,
+            over_http=self._spec.as_http() is not None,
+        )
         return Report(
             kind="verify",
             target=f"{self._file} on {self._spec.label}",

@@ -20,6 +20,7 @@ from mcp_conductor.suites.verifying.playing import AT_ANY_TIME, Played
 _NEVER_COMPARED = ("version",)
 _ARROWS = {"client": "-->", "server": "<--"}
 _LATER = "the server went away before"
+_CHANGES = ("/list_changed", "/updated")  # how notifications end that no request is the reason of
 
 
 def read_ignored(texts: Sequence[str]) -> list[JsonPath]:
@@ -40,7 +41,14 @@ class Verification:
     """A recording, what came of it now, and how the two differ."""
 
     def __init__(
-        self, recorded: Dialogue, played: Played, *, alignment: Alignment, ignored: Sequence[JsonPath], group: str
+        self,
+        recorded: Dialogue,
+        played: Played,
+        *,
+        alignment: Alignment,
+        ignored: Sequence[JsonPath],
+        group: str,
+        over_http: bool = False,
     ) -> None:
         self._recorded = recorded
         self._played = played
@@ -48,6 +56,7 @@ class Verification:
         alignment.carry(played.carried)
         self._ignored = ignored
         self._group = group
+        self._over_http = over_http
         now = Dialogue.of(played.frames)
         self._notices = now.notices
         self._repeated_methods = {each.method for each in played.repeated.values() if each.method in AT_ANY_TIME}
@@ -168,11 +177,15 @@ class Verification:
             if mine:
                 left = [each for each in left if each is not mine[0]]
                 yield from self._of_documents(one.params, mine[0].params, f"notifications[method={one.method}].params")
-            elif not fitting:
+            elif not fitting and not self._may_be_lost(one):
                 yield Finding(message=f"{one.method} did not come", expected=one.params)
         for other in now.notices:
             if asked.alone and other.method not in self._known_notices:
                 yield Finding(message=f"{other.method} came, which is not in the recording", actual=other.params)
+
+    def _may_be_lost(self, notice: Message) -> bool:
+        """Whether no request is the reason of NOTICE: over HTTP, it is lost if the stream for that is not open yet."""
+        return self._over_http and notice.method.endswith(_CHANGES)
 
 
 def _document(reply: Message) -> Any:

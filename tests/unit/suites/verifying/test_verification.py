@@ -27,12 +27,17 @@ def note(method, **params):
     return "server", {"method": method, "params": params}
 
 
-def verified(was, came, *ignored, lost=None):
+def verified(was, came, *ignored, lost=None, over_http=False):
     recorded = Dialogue.of(frames(*was))
     played = Played(ids={asked.number: asked.request.id for asked in recorded.asked}, frames=frames(*came), lost=lost)
     return list(
         Verification(
-            recorded, played, alignment=Alignment(began=None, now=0.0), ignored=read_ignored(ignored), group="f"
+            recorded,
+            played,
+            alignment=Alignment(began=None, now=0.0),
+            ignored=read_ignored(ignored),
+            group="f",
+            over_http=over_http,
         ).outcomes()
     )
 
@@ -113,3 +118,13 @@ def test_what_comes_after_the_end_of_a_server_is_not_run():
 def test_a_path_that_names_no_part_of_an_answer_is_refused(path):
     with pytest.raises(UsageError):
         read_ignored([path])
+
+
+def test_over_http_a_change_that_is_told_before_the_stream_is_open_may_be_lost():
+    was = [call(1), note("notifications/tools/list_changed"), note("notifications/message", level="info"), result(1)]
+    came = [call(1), result(1)]
+    assert messages(was, came) == [
+        "notifications/tools/list_changed did not come",
+        "notifications/message did not come",
+    ]
+    assert messages(was, came, over_http=True) == ["notifications/message did not come"]
