@@ -71,7 +71,7 @@ class Verification:
             now = self._now.get(asked.number)
             problem = self._played.problems.get(asked.number)
             if gone or (now is None and self._played.lost is not None):
-                yield self._outcome(asked, "not-run", reason="the server went away before")
+                yield self._outcome(asked, "not-run", reason=_LATER)
             elif not asked.awaited:
                 reason = "the client cancelled it" if asked.cancelled else "the recording has no answer to it"
                 yield self._outcome(asked, "skipped", reason=reason)
