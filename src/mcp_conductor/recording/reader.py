@@ -28,20 +28,6 @@ class Recording:
         """The numbers of the conversations in it, in the order in which they began."""
         return list(dict.fromkeys(entry.session for entry in self.entries))
 
-    def first_answered(self) -> int:
-        """The first conversation in which a request had a result; without one, the first of all.
-
-        A client that tries another era first leaves a conversation that is nothing but a refusal.
-        """
-        known = self.sessions()
-        answered: set[int] = set()
-        for frame, session, *_ in self.entries:
-            if session not in answered and frame.source == "server" and parse(frame.text).kind == "result":
-                answered.add(session)
-                if session == known[0]:
-                    break
-        return next((session for session in known if session in answered), known[0])
-
     def server(self, session: int = FIRST_SESSION) -> Json:
         """Whom SESSION was with, as far as that is known."""
         said = (entry.server for entry in self.entries if entry.session == session and entry.server is not None)
@@ -50,6 +36,21 @@ class Recording:
     def transcript(self, session: int | None = None) -> Transcript:
         """The frames of SESSION; without that, all frames."""
         return Transcript.of(entry.frame for entry in self.entries if session in (None, entry.session))
+
+
+def first_answered(recording: Recording) -> int:
+    """The first conversation in which a request had a result; without one, the first of all.
+
+    A client that tries another era first leaves a conversation that is nothing but a refusal.
+    """
+    known = recording.sessions()
+    answered: set[int] = set()
+    for frame, session, *_ in recording.entries:
+        if session not in answered and frame.source == "server" and parse(frame.text).kind == "result":
+            answered.add(session)
+            if session == known[0]:
+                break
+    return next((session for session in known if session in answered), known[0])
 
 
 def began(recording: Recording) -> float | None:

@@ -7,7 +7,7 @@ import pytest
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.message import decode
 from mcp_conductor.protocol.transcript import Transcript
-from mcp_conductor.recording.reader import read_recording, recording_of
+from mcp_conductor.recording.reader import first_answered, read_recording, recording_of
 from mcp_conductor.recording.writer import recording_lines
 
 REQUEST = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
@@ -139,4 +139,4 @@ def test_what_cannot_be_read_is_told_by_its_name(tmp_path):
 def test_the_conversation_that_is_meant_is_the_first_with_a_result(said, meant):
     answers = {"result": RESULT, "error": '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no"}}'}
     entries = [{"at": 0, "source": "server", "session": session, "text": answers[kind]} for session, kind in said]
-    assert recording_of(map(json.dumps, entries)).first_answered() == meant
+    assert first_answered(recording_of(map(json.dumps, entries))) == meant
