@@ -2,6 +2,7 @@
 
 import os
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mcp_conductor.cli.flags import Flag, Given, Groups, parse
@@ -72,7 +73,7 @@ def pass_on(
 
     spoiling = faults and faults(web)
     title = "Recording" if program == "conductor record" else "Proxy"
-    begin = lambda: _open(file, terminal, web)  # noqa: E731  # it is begun when the address is free
+    begin = partial(_open, file, terminal, web)  # it is begun when the address is free
     return run_interruptibly(pass_to_url(web, given, terminal, begin, spoiling, title=title))
 
 

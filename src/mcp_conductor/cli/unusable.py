@@ -1,6 +1,6 @@
 """The report of a run that could not begin: the server or the client cannot be started, reached or understood.
 
-Whoever reads reports, such as a service for CI, must find in them what a person sees on the console.
+A reader of reports, such as a service for CI, must find in them what a person sees on the console.
 """
 
 import time

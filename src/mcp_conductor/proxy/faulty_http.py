@@ -199,7 +199,7 @@ class FaultyHttpProxy(HttpProxy):
                 raise
             try:
                 await work
-            except Exception as error:  # noqa: BLE001  # as for what is passed on at once
+            except Exception as error:  # noqa: BLE001  # nothing waits for this task: it is said, and the proxy goes on
                 self._complain(f"passing on a message later failed: {error!r}")
 
         task = asyncio.create_task(wait_and_work())

@@ -73,7 +73,7 @@ class ReplayServer(Server):
         super().__init__(ServerConfig(info={"name": "conductor-replay", "version": __version__}, transport=transport))
         self.complain = complain
 
-    def offered_methods(self, dialect: Dialect) -> dict[str, Callable[[Call], Any]]:  # noqa: ARG002
+    def offered_methods(self, dialect: Dialect) -> dict[str, Callable[[Call], Any]]:  # noqa: ARG002  # in all of them
         """All is in the recording."""
         return {}
 
