@@ -67,7 +67,7 @@ STARTED = """
     mcp_conductor.transport.process_tree
 """
 CALLED = """
-    mcp_conductor.bounded mcp_conductor.bounded.turns mcp_conductor.cli.alarm
+    mcp_conductor.bounded mcp_conductor.bounded.direct mcp_conductor.bounded.turns mcp_conductor.cli.alarm
     mcp_conductor.cli.interruptible mcp_conductor.cli.method_result mcp_conductor.cli.operations
     mcp_conductor.cli.time_limit mcp_conductor.client mcp_conductor.client.callbacks mcp_conductor.client.calls
     mcp_conductor.client.connect

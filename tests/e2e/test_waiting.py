@@ -5,6 +5,7 @@ import contextvars
 
 import pytest
 
+from mcp_conductor.bounded.direct import DirectFuture
 from mcp_conductor.client import deadlines
 from mcp_conductor.client.deadlines import PendingReply, Waiting
 from mcp_conductor.errors import RequestTimeout
@@ -109,9 +110,8 @@ class Unknown(PendingReply):
 
 @pytest.fixture
 def other_python(monkeypatch):
-    monkeypatch.setattr(PendingReply, "direct", True)
+    monkeypatch.setattr(DirectFuture, "direct", True)
     monkeypatch.setattr(deadlines, "PendingReply", Unknown)
-    monkeypatch.setattr(Unknown, "direct", True, raising=False)
 
 
 async def answered(waiting, *, context=None, brought_in=None):
@@ -153,7 +153,7 @@ async def test_where_asyncio_knows_no_futures_but_its_own_waits_end_as_they_do_e
 
 
 async def test_where_a_task_cannot_go_on_at_once_it_does_a_turn_later_after_one_warning(monkeypatch):
-    monkeypatch.setattr(PendingReply, "direct", True)
+    monkeypatch.setattr(DirectFuture, "direct", True)
     waiting, context = Waiting(), contextvars.copy_context()
     with pytest.warns(RuntimeWarning, match="calls take a little longer"):  # nothing enters a context twice
         assert await answered(waiting, context=context, brought_in=context) == EXCHANGE
@@ -167,4 +167,4 @@ async def test_a_reply_that_fails_with_an_error_like_that_of_asyncio_is_not_take
     waiting.fail_all(RuntimeError)
     with pytest.raises(RuntimeError):
         await task
-    assert PendingReply.direct
+    assert DirectFuture.direct

@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 
+from mcp_conductor.bounded.direct import in_task
 from mcp_conductor.errors import TransportError
 from mcp_conductor.transport.http_connection import Connection
 
@@ -68,6 +69,7 @@ class Pool:
     async def _new(self) -> Connection:
         """A new connection, for which there is room, which is counted already."""
         try:
+            await in_task()  # connecting has a time-out
             connection = await self._connect()
         except BaseException:
             self._leave_room()
