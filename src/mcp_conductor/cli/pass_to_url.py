@@ -53,7 +53,7 @@ async def pass_to_url(
 
         async def serve(stop: asyncio.Event) -> int:
             try:
-                async with accepting(listener, proxy.serve, grace=GRACE_SECONDS):
+                async with accepting(listener, proxy.serve, grace=GRACE_SECONDS, direct=True):
                     terminal.say(f"{title} at {where}, which stands for {spec.url}")
                     await stop.wait()
                     proxy.stop()

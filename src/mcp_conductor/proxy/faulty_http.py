@@ -10,6 +10,7 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any
 
+from mcp_conductor.bounded.direct import in_task
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol.dialect import INVALID_REQUEST
 from mcp_conductor.protocol.event_stream import EventSplitter
@@ -47,6 +48,7 @@ class FaultyHttpProxy(HttpProxy):
             each.cancel()
 
     async def forward(self, passage: Passage) -> None:
+        await in_task()  # by which the stream of its answer can be ended
         scope = self._scope(passage)
         if scope in self._expired:
             await self._refuse(passage, 404, "Session not found")
@@ -178,8 +180,8 @@ class FaultyHttpProxy(HttpProxy):
         spoiled = self._strike(passage, plan)
         passage.body = spoiled_text(spoiled, reply.raw, passage.body)
         if spoiled.content_type is not None:
-            others = [(name, value) for name, value in passage.given if name != "content-type"]
-            passage.given = [*others, ("content-type", spoiled.content_type)]
+            others = ((name, value) for name, value in passage.given if name != "content-type")
+            passage.given = (*others, ("content-type", spoiled.content_type))
         return spoiled
 
     async def _is_accepted(self, passage: Passage) -> bool:
@@ -220,10 +222,13 @@ class FaultyHttpProxy(HttpProxy):
         """Pass on a message; what the server answers, the client does not see."""
         passage.recorded.observe("client", passage.body.decode(errors="surrogateescape"))
         try:
-            async with self.answer(passage) as response:
+            response = await self.answer(passage)
+            try:
                 await response.read()
-                if response.status >= 400:
-                    passage.recorded.observe("note", f"the server answered with HTTP {response.status}")
+            finally:
+                await response.aclose()
+            if response.status >= 400:
+                passage.recorded.observe("note", f"the server answered with HTTP {response.status}")
         except ConductorError as error:
             passage.recorded.observe("note", f"the server did not answer: {error.message}")
 
@@ -282,7 +287,7 @@ class FaultyHttpProxy(HttpProxy):
             await self.pass_body(passage, response, whole, spoiled.content_type)
             return
         if whole:
-            headers = answered(response, without={"content-type"})
+            headers = answered(response, without=frozenset({"content-type"}))
             exchange.begin(headers, spoiled.content_type or JSON_TYPE)
             passage.recorded.observe("server", whole.decode(errors="surrogateescape"))
             await exchange.write(whole, more=True)

@@ -7,10 +7,11 @@ Our own credentials go only to the URL that was given, and to the address that t
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Set as AbstractSet
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable
+from functools import lru_cache
 from urllib.parse import urljoin, urlsplit
 
+from mcp_conductor.bounded.direct import in_task
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol.dialect import INTERNAL_ERROR, INVALID_REQUEST
 from mcp_conductor.protocol.event_stream import EventStream
@@ -18,13 +19,12 @@ from mcp_conductor.protocol.server_spec import HttpSpec, origin
 from mcp_conductor.recording.http_sessions import HttpSessions, RecordedExchange
 from mcp_conductor.server.http.admission import Admission
 from mcp_conductor.server.http.exchange import EVENT_TYPE, JSON_TYPE, HttpExchange, HttpRefused
-from mcp_conductor.text.redaction import without_credentials
 from mcp_conductor.text.visible import cut
 from mcp_conductor.transport import Authorize, client_for
-from mcp_conductor.transport.http_client import Response
+from mcp_conductor.transport.http_client import Response, head
 from mcp_conductor.values import dataclass
 
-Headers = list[tuple[str, str]]
+Headers = tuple[tuple[str, str], ...]
 
 # RFC 9110, 7.6.1: what belongs to one connection; and what each of our two sides decides itself.
 _OF_A_CONNECTION = {
@@ -33,7 +33,8 @@ _OF_A_CONNECTION = {
 }  # fmt: skip
 _NOT_SENT = _OF_A_CONNECTION | {"host", "content-length", "accept-encoding", "expect"}
 _NOT_ANSWERED = _OF_A_CONNECTION | {"content-length", "content-encoding", "date"}
-_OF_STREAMS = {"content-type", "cache-control", "x-accel-buffering"}  # said by the side that begins a stream
+_CONTENT_TYPE = frozenset({"content-type"})
+_OF_STREAMS = frozenset({"content-type", "cache-control", "x-accel-buffering"})  # said by the side that begins a stream
 _LONGEST_FIRST_EVENT = 1 << 16
 _MOST_ENDPOINTS = 10_000
 _MOST_SHOWN = 200
@@ -76,7 +77,7 @@ class HttpProxy:
         self.path = parts.path or "/"
         self._query = parts.query
         self._origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
-        self._passing: set[asyncio.Task[None]] = set()
+        self._passing: set[HttpExchange] = set()
         self._endpoints: dict[str, None] = {}  # that the server wants messages at
 
     async def aclose(self) -> None:
@@ -84,31 +85,25 @@ class HttpProxy:
 
     def stop(self) -> None:
         """End all streams, so that connections can close."""
-        for passing in self._passing:
-            passing.cancel()
+        for exchange in tuple(self._passing):
+            exchange.cancel()
 
     async def serve(self, exchange: HttpExchange) -> None:
-        """Pass on one request and its answer."""
+        """Pass on one request and its answer. It is cancelled when the client goes, and the server hears of it."""
+        exchange.ends_with_client = True
+        self._passing.add(exchange)
         try:
             self._admission.check(exchange.headers)
-            passing = asyncio.create_task(self._pass(exchange))
-            self._passing.add(passing)
-            passing.add_done_callback(self._passing.discard)
-            try:
-                await asyncio.wait({passing, exchange.gone}, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                if not passing.done():  # the client has gone, and the server hears of it
-                    passing.cancel()
-                    await asyncio.wait({passing})
-            if passing.cancelled():
-                exchange.cut()
-            else:
-                passing.result()
+            await self._pass(exchange)
         except HttpRefused as refused:
             await exchange.refuse(refused.status, INVALID_REQUEST, refused.problem, refused.headers or [])
+        except asyncio.CancelledError:  # nothing waits for it but the connection
+            exchange.cut()
         except Exception as error:  # noqa: BLE001  # one request that fails must not go unseen, nor end the proxy
             self._complain(f"{exchange.method} {exchange.path} failed: {error!r}")
             exchange.cut()
+        finally:
+            self._passing.discard(exchange)
 
     async def _pass(self, exchange: HttpExchange) -> None:
         target = exchange.path + (f"?{exchange.query.decode('latin-1')}" if exchange.query else "")
@@ -117,12 +112,12 @@ class HttpProxy:
             recorded.join(target)
         else:  # a stream that was opened without a name may get one by its first event
             recorded.is_open = exchange.method == "GET"
-        given = [(name, value) for name, values in exchange.headers.items() for value in values]
+        given = tuple([(name, value) for name, values in exchange.headers.items() for value in values])
         shown = target if self.is_endpoint(target) else exchange.path
-        recorded.observe("http", _head(f"{exchange.method} {shown}", given))
+        recorded.observe("http", _shown(f"{exchange.method} {shown}", given), more=exchange.is_read)
         passage = Passage(exchange, target, given, recorded)
-        passage.body = await exchange.body()
         try:
+            passage.body = await exchange.body()
             await self.forward(passage)
         finally:
             recorded.settle()
@@ -137,8 +132,11 @@ class HttpProxy:
         if passage.body:
             recorded.observe("client", passage.body.decode(errors="surrogateescape"))
         try:
-            async with self.answer(passage) as response:
+            response = await self.answer(passage)
+            try:
                 await self.pass_back(passage, response)
+            finally:
+                await response.aclose()
         except ConductorError as error:
             recorded.settle()
             recorded.observe("note", f"the server did not answer: {error.message}")
@@ -147,23 +145,30 @@ class HttpProxy:
             else:
                 exchange.cut()
 
-    @asynccontextmanager
-    async def answer(self, passage: Passage) -> AsyncIterator[Response]:
-        """The server's answer, when it is one that our own credentials have nothing more to do with."""
+    async def answer(self, passage: Passage) -> Response:
+        """The server's answer, when it is one that our own credentials have nothing more to do with.
+
+        The caller closes it.
+        """
         exchange, target, body = passage.exchange, passage.target, passage.body
         is_named = target == self.path
         url = self._origin + target + (f"?{self._query}" if is_named and self._query else "")
         trusted = exchange.path == self.path or target in self._endpoints
-        sent = [(name, _utf8(value)) for name, value in passage.given if name not in _NOT_SENT]
+        sent = _sent(passage.given)
+        if self._authorization is not None:
+            await in_task()  # its requests have time-outs
         while True:
-            headers = _with(sent, self._spec.headers.items()) if trusted else sent
+            headers = _with(sent, self._spec.headers.items()) if trusted and self._spec.headers else sent
             if trusted and self._authorization is not None:
                 headers = _with(headers, await self._authorization.headers())
-            async with self._http.open(exchange.method, url, headers, body or _empty(exchange)) as response:
-                if trusted and await self._is_authorized_now(response):
-                    continue
-                yield response
-                return
+            response = await self._http.ask(exchange.method, url, headers, body or _empty(exchange))
+            try:
+                if not (trusted and await self._is_authorized_now(response)):
+                    return response
+            except BaseException:
+                await response.aclose()
+                raise
+            await response.aclose()
 
     async def _is_authorized_now(self, response: Response) -> bool:
         """Get a token if RESPONSE asks for one; whether there is a new one: then try again."""
@@ -176,11 +181,13 @@ class HttpProxy:
 
     async def pass_back(self, passage: Passage, response: Response) -> None:
         """Pass on the answer."""
-        observe_answer(passage, response)
         if is_stream(response):
+            observe_answer(passage, response)
             await self._pass_stream(passage, response)
-        else:
-            await self.pass_body(passage, response, await response.read())
+            return
+        whole = response.whole()
+        observe_answer(passage, response, more=whole is not None)
+        await self.pass_body(passage, response, await response.read() if whole is None else whole)
 
     async def pass_body(
         self, passage: Passage, response: Response, body: bytes, content_type: str | None = None
@@ -192,7 +199,7 @@ class HttpProxy:
             said = cut(" ".join(body[:10_000].decode(errors="replace").split()), _MOST_SHOWN)
             passage.recorded.observe("note", f"the body of the answer is no JSON: {said}")
         kind = _latin(response.header("content-type") or "") if content_type is None else content_type
-        headers = answered(response, without={"content-type"} if body else set())
+        headers = answered(response, without=_CONTENT_TYPE if body else frozenset())
         await passage.exchange.reply(response.status, body, headers, kind)
 
     async def _pass_stream(self, passage: Passage, response: Response) -> None:
@@ -245,18 +252,19 @@ def is_stream(response: Response) -> bool:
     return response.media_type == EVENT_TYPE and response.status == 200
 
 
-def observe_answer(passage: Passage, response: Response, content_type: str | None = None) -> None:
-    """Record the head of RESPONSE, with another CONTENT_TYPE if there is one."""
+def observe_answer(
+    passage: Passage, response: Response, content_type: str | None = None, *, more: bool = False
+) -> None:
+    """Record the head of RESPONSE, with another CONTENT_TYPE if there is one; MORE: its body comes at once."""
     headers = response.headers
     if content_type is not None:
         headers = _with(headers, [("content-type", content_type)])
-    passage.recorded.observe("http", _head(f"HTTP {response.status}", headers))
+    passage.recorded.observe("http", _shown(f"HTTP {response.status}", headers), more=more)
 
 
-def answered(response: Response, without: AbstractSet[str] = frozenset()) -> Headers:
+def answered(response: Response, without: frozenset[str] = frozenset()) -> Headers:
     """The headers of RESPONSE that are passed on, WITHOUT some more."""
-    left_out = _NOT_ANSWERED | without
-    return [(name, _latin(value)) for name, value in response.headers if name.lower() not in left_out]
+    return _answered(response.headers, without)
 
 
 def begin_stream(exchange: HttpExchange, response: Response, content_type: str | None = None) -> None:
@@ -265,15 +273,11 @@ def begin_stream(exchange: HttpExchange, response: Response, content_type: str |
     exchange.begin(answered(response, without=_OF_STREAMS), kind)
 
 
-def _head(first: str, headers: Iterable[tuple[str, str]]) -> str:
-    return "\n".join([first, *map(": ".join, without_credentials(headers))])
-
-
 def _with(headers: Headers, more: Iterable[tuple[str, str]]) -> Headers:
     """HEADERS with MORE in the place of those of the same names."""
     more = list(more)
     named = {name.lower() for name, _ in more}
-    return [*((name, value) for name, value in headers if name.lower() not in named), *more]
+    return (*((name, value) for name, value in headers if name.lower() not in named), *more)
 
 
 def _empty(exchange: HttpExchange) -> bytes | None:
@@ -281,9 +285,28 @@ def _empty(exchange: HttpExchange) -> bytes | None:
     return b"" if exchange.method in ("POST", "PUT", "PATCH") else None
 
 
-def _utf8(value: str) -> str:
-    """A value as a server of ours reads it, as a client of ours sends it: without the white space around it."""
-    return value.strip(" \t").encode("latin-1").decode(errors="surrogateescape")
+# Clients and servers send the same headers again and again.
+
+
+@lru_cache(maxsize=128)
+def _shown(first: str, headers: Headers) -> str:
+    return head(first, headers)
+
+
+@lru_cache(maxsize=128)
+def _sent(given: Headers) -> Headers:
+    """The headers that a client gave us, as we send them: in UTF-8, without the white space around a value."""
+    return tuple(
+        (name, value.strip(" \t").encode("latin-1").decode(errors="surrogateescape"))
+        for name, value in given
+        if name not in _NOT_SENT
+    )
+
+
+@lru_cache(maxsize=128)
+def _answered(headers: Headers, without: frozenset[str]) -> Headers:
+    left_out = _NOT_ANSWERED | without
+    return tuple((name, _latin(value)) for name, value in headers if name.lower() not in left_out)
 
 
 def _latin(value: str) -> str:

@@ -6,6 +6,7 @@ that a later tool can say more without another version.
 
 import math
 from dataclasses import field
+from functools import lru_cache
 from typing import Any, NamedTuple, get_args
 
 from mcp_conductor.errors import UsageError
@@ -64,7 +65,13 @@ def entry_line(entry: Entry) -> str:
     if exchange is not None:
         place += f',"exchange":{exchange}'
     about = "" if server is None else f',"server":{compact(server)}'
-    return f'{{"at":{frame.at:.6f},"source":"{frame.source}"{place},"text":{compact(frame.text)}{about}}}'
+    text = _quoted_head(frame.text) if frame.source == "http" else compact(frame.text)
+    return f'{{"at":{frame.at:.6f},"source":"{frame.source}"{place},"text":{text}{about}}}'
+
+
+@lru_cache(maxsize=128)  # heads of HTTP are the same again and again
+def _quoted_head(text: str) -> str:
+    return compact(text)
 
 
 def header_in(fields: Any) -> Header | None:

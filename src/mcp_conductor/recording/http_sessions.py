@@ -4,6 +4,8 @@ A session of Streamable HTTP is known by the id that the server gives it, one of
 messages go to. What names neither belongs to the last conversation that has no name, as all of the stateless era do.
 """
 
+from functools import lru_cache
+
 from mcp_conductor.protocol.message import decode
 from mcp_conductor.protocol.transcript import Frame, Source
 from mcp_conductor.recording.format import Entry
@@ -74,12 +76,12 @@ class RecordedExchange:
 
     def settle(self) -> None:
         """Nothing more tells which conversation it belongs to."""
-        if self._session is None and self._held:
-            self._settle(self._sessions.nameless())
+        if self._held:
+            self._settle(self._sessions.nameless() if self._session is None else self._session)
 
-    def observe(self, source: Source, text: str) -> None:
-        """Record a head of the exchange, or a message in it."""
-        if source == "http" and (name := header_of(text, _SESSION_HEADER)) is not None:
+    def observe(self, source: Source, text: str, *, more: bool = False) -> None:
+        """Record a head of the exchange, or a message in it; MORE, which belongs to it, comes at once."""
+        if source == "http" and (name := _session_in(text)) is not None:
             if text.startswith("HTTP ") and self._begins and self._session is not None:
                 self._sessions.name(name, self._session)
             elif self._session is None:
@@ -90,21 +92,34 @@ class RecordedExchange:
             elif self._session is None and not self.is_open:
                 self._settle(self._sessions.nameless())
         elif source == "client" and self._session is None:
-            self._begins = decode(text.encode(errors="surrogateescape")).method == "initialize"
-            self._settle(self._sessions.begin() if self._begins else self._sessions.nameless())
-        self._record(Frame(self._sessions.writer.now(), source, text))
+            self._begins = _is_initialize(text)
+            self._session = self._sessions.begin() if self._begins else self._sessions.nameless()
+        self._held.append(Frame(self._sessions.writer.now(), source, text))
+        if not more and (self._session is not None or len(self._held) > _MOST_HELD):
+            self._write()
 
     def _settle(self, session: int) -> None:
         self._session = session
-        held, self._held = self._held, []
-        for frame in held:
-            self._record(frame)
+        self._write()
 
-    def _record(self, frame: Frame) -> None:
-        if self._session is None and len(self._held) < _MOST_HELD:
-            self._held.append(frame)
-            return
-        self._sessions.writer.write(Entry(frame, self._session or self._sessions.nameless(), self.number))
+    def _write(self) -> None:
+        """Write what is held. What came together is written at once, which is quicker."""
+        held, self._held = self._held, []
+        if held:
+            session = self._session or self._sessions.nameless()
+            self._sessions.writer.write_all([Entry(frame, session, self.number) for frame in held])
+
+
+def _is_initialize(text: str) -> bool:
+    """Whether TEXT is a request that begins a session. Few are: the rest need not be decoded."""
+    if "initialize" not in text and "\\u" not in text:  # which could spell it in another way
+        return False
+    return decode(text.encode(errors="surrogateescape")).method == "initialize"
+
+
+@lru_cache(maxsize=128)  # heads are the same again and again
+def _session_in(head: str) -> str | None:
+    return header_of(head, _SESSION_HEADER)
 
 
 def header_of(head: str, name: str) -> str | None:

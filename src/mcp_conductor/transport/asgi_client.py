@@ -50,7 +50,7 @@ class AsgiClient(HttpClient):
         state: Event = {}
         if self._lifespan is not None:
             state = await self._lifespan.start()
-        raw = [(name.lower(), value) for name, value in wire_headers(url, headers, body)]
+        raw = [(name.lower(), value) for name, value in wire_headers(url, headers, None if body is None else len(body))]
         request = _Request(self._app, _scope(method, url, raw, state), body or b"", self._open)
         self._open.add(request)
         await request.wait_for_head()

@@ -114,7 +114,13 @@ class HttpAccess:
             known = self._authorization is not None or any(name.lower() == "authorization" for name, _ in self._fixed)
             hint = _NOT_TAKEN if known else f"the server wants a token: {way(_FLAGS, _KEYWORDS)}"
         refused = HttpStatusError(
-            what, response.status, response.headers, self.excerpt(said.text), session=session, reason=reason, hint=hint
+            what,
+            response.status,
+            list(response.headers),
+            self.excerpt(said.text),
+            session=session,
+            reason=reason,
+            hint=hint,
         )
         refused.error, refused.answers = error, None if error is None else said.id
         return refused

@@ -6,7 +6,7 @@ followed only if they cannot send credentials to another place: 307 and 308, on 
 
 import os
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, Protocol
@@ -46,7 +46,7 @@ class RawReply(Protocol):
     def status(self) -> int: ...
 
     @property
-    def headers(self) -> list[Header]: ...
+    def headers(self) -> Sequence[Header]: ...
 
     def take_whole(self) -> bytes | None:
         """The body, if it has come whole; then the answer is over."""
@@ -64,14 +64,12 @@ class Response:
         self.largest = largest  # bytes of a body, or of one event
         self.status: int = reply.status
         # Surrogates keep what is not UTF-8, so that it can be sent back as it came.
-        self.headers = [_text_header(header) for header in reply.headers]
+        self.headers, self._named = _text_headers(tuple(reply.headers))
         self._reply = reply
 
     def header(self, name: str) -> str | None:
         """The value of a header; several of one name are joined, as the standard says."""
-        size, wanted = len(name), name.lower()
-        values = [value for known, value in self.headers if len(known) == size and known.lower() == wanted]
-        return ", ".join(values) if values else None
+        return self._named.get(name.lower())
 
     @property
     def media_type(self) -> str:
@@ -171,6 +169,23 @@ class HttpClient:
         A name is resolved once, and ADMITS sees all its addresses before one of them is connected to. BEGUN is the
         reply to the same request, where `begin` has sent it already.
         """
+        response = await self.ask(method, url, headers, body, admits=admits, begun=begun)
+        try:
+            yield response
+        finally:
+            await response.aclose()
+
+    async def ask(
+        self,
+        method: str,
+        url: str,
+        headers: Iterable[tuple[str, str]] = (),
+        body: bytes | None = None,
+        *,
+        admits: Admits | None = None,
+        begun: Response | None = None,
+    ) -> Response:
+        """As `open`, for who closes the reply."""
         headers = list(headers)
         for _ in range(MOST_REDIRECTS + 1):
             if begun is None:
@@ -178,11 +193,12 @@ class HttpClient:
             response, begun = begun, None
             try:
                 target = self._redirect(response)
-                if target is None:
-                    yield response
-                    return
-            finally:
+            except TransportError:
                 await response.aclose()
+                raise
+            if target is None:
+                return response
+            await response.aclose()
             url = target
         raise TransportError(f"{url}: more than {MOST_REDIRECTS} redirects")
 
@@ -195,8 +211,7 @@ class HttpClient:
 
     def _redirect(self, response: Response) -> str | None:
         """Where to go instead, if that is harmless."""
-        location = response.header("location")
-        if response.status not in (301, 302, 303, 307, 308) or location is None:
+        if response.status not in (301, 302, 303, 307, 308) or (location := response.header("location")) is None:
             return None
         try:
             target = urljoin(response.url, location)
@@ -259,7 +274,8 @@ class HttpClient:
         self, way: _Way, method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes | None
     ) -> bytes:
         try:
-            made = request_head(method, way.target, wire_headers(url, [*way.headers, *headers], body))
+            length = None if body is None else len(body)
+            made = _request_head(method, way.target, url, (*way.headers, *headers), length)
         except CannotBeSent as error:
             raise UsageError(f"{url}: the request cannot be sent: {error}") from error
         return made + body if body else made
@@ -298,11 +314,18 @@ def failure(url: str, reply: Reply) -> TransportError:
     return TransportError(f"{url}: the headers of the answer cannot be read: {reply.error}")
 
 
-def wire_headers(url: str, headers: Iterable[tuple[str, str]], body: bytes | None) -> list[Header]:
-    """All headers of a request, as they go out."""
-    length = [(b"Content-Length", b"%d" % len(body))] if body is not None else []
+def wire_headers(url: str, headers: Iterable[tuple[str, str]], length: int | None) -> list[Header]:
+    """All headers of a request, as they go out, with a body of this LENGTH, if it has one."""
+    sized = [(b"Content-Length", b"%d" % length)] if length is not None else []
     basic = [_wire_header("Host", _host_of(url)), (b"Accept-Encoding", b"identity")]
-    return [*basic, *length, *(_wire_header(name, value) for name, value in headers)]
+    return [*basic, *sized, *(_wire_header(name, value) for name, value in headers)]
+
+
+@lru_cache(maxsize=128)  # requests to one server differ in little but their length
+def _request_head(
+    method: str, target: str, url: str, headers: tuple[tuple[str, str], ...], length: int | None
+) -> bytes:
+    return request_head(method, target, wire_headers(url, headers, length))
 
 
 @lru_cache(maxsize=16)
@@ -317,10 +340,17 @@ def _wire_header(name: str, value: str) -> Header:
     return name.encode(), value.encode("utf-8", "surrogateescape")
 
 
-@lru_cache(maxsize=256)
-def _text_header(header: Header) -> tuple[str, str]:
-    name, value = header
-    return name.decode("ascii", "replace"), value.decode("utf-8", "surrogateescape")
+@lru_cache(maxsize=128)
+def _text_headers(headers: tuple[Header, ...]) -> tuple[tuple[tuple[str, str], ...], dict[str, str]]:
+    """HEADERS as text; and their values by name, in small letters."""
+    texts = tuple(
+        (name.decode("ascii", "replace"), value.decode("utf-8", "surrogateescape")) for name, value in headers
+    )
+    named: dict[str, str] = {}
+    for name, value in texts:
+        key = name.lower()
+        named[key] = value if key not in named else f"{named[key]}, {value}"
+    return texts, named
 
 
 def _unpacker(encoding: str | None, url: str) -> Callable[[bytes], Iterator[bytes]]:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from typing import cast
 
+from mcp_conductor.bounded.direct import DirectFuture
 from mcp_conductor.transport.http_framing import Answer, Header, NotHttp
 
 _MOST_HELD = 2**18  # bytes of a body that were not taken yet; then no more are read
@@ -139,14 +140,14 @@ class Reply:
         self._on_head = on_head
         self._on_end: Callable[[Connection], object] | None = on_end
         self._taken = 0  # bytes of the body
-        self._more: asyncio.Future[None] | None = None  # who waits for the head, or for more of the body
+        self._more: DirectFuture[None] | None = None  # who waits for the head, or for more of the body
 
     @property
     def status(self) -> int:
         return self.answer.status
 
     @property
-    def headers(self) -> list[Header]:
+    def headers(self) -> tuple[Header, ...]:
         return self.answer.headers
 
     def take_whole(self) -> bytes | None:
@@ -184,7 +185,7 @@ class Reply:
             await self._wait()
 
     async def _wait(self) -> None:
-        self._more = asyncio.get_running_loop().create_future()
+        self._more = DirectFuture(asyncio.get_running_loop())
         await self._more
 
     async def aclose(self) -> None:
@@ -239,5 +240,5 @@ class Reply:
         on_head, self._on_head = self._on_head, None
         if on_head is not None:
             on_head(self)
-        elif self._more is not None and not self._more.done():
-            self._more.set_result(None)
+        elif self._more is not None:
+            self._more.settle(None)

@@ -8,6 +8,7 @@ import re
 from collections import deque
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import NamedTuple
 
 MOST_HEAD_BYTES = 100 << 10  # of an answer, with all its interim answers; of its trailers as much again
 MOST_LINE_BYTES = 64 << 10
@@ -74,7 +75,7 @@ class Answer:
     def __init__(self, *, bodiless: bool = False, tunnel: bool = False) -> None:
         self.status = 0  # until the head has been read
         self.reason = b""
-        self.headers: list[Header] = []
+        self.headers: tuple[Header, ...] = ()
         self.body: deque[bytes] = deque()  # pieces that no one has taken yet
         self.came = 0  # bytes of the body so far
         self.ended = False
@@ -134,29 +135,18 @@ class Answer:
                     raise NotHttp(f"they are longer than {MOST_HEAD_BYTES >> 10} KB")
                 self._waiting = data
                 return None
-            status = self._read_head(data[: found.start()])
+            head = _head_in(data[: found.start()])
             self._head_bytes += found.end()
             data = data[found.end() :]
-            if status >= 200:
+            if head.status >= 200:
                 self._waiting = b""
-                self._begin_body(status)
-                self.status = status
+                self._begin_body(head)
                 return data
-            self._skip_interim(status)
+            self._skip_interim(head.status)
             searched = 0
             if not data:
                 self._waiting = b""
                 return None
-
-    def _read_head(self, head: bytes) -> int:
-        first, *lines = head.split(b"\n")
-        found = _STATUS_LINE.fullmatch(first.removesuffix(b"\r"))
-        if found is None:
-            raise NotHttp(f"illegal status line {_shown(first)}")
-        self._version = found[1]
-        self.reason = found[3] or b""
-        self.headers = _headers(lines)
-        return int(found[2])
 
     def _skip_interim(self, status: int) -> None:
         if status == 101:
@@ -165,37 +155,19 @@ class Answer:
         if self._interim > MOST_INTERIM_ANSWERS:
             raise NotHttp(f"more than {MOST_INTERIM_ANSWERS} interim answers come before the answer")
 
-    def _begin_body(self, status: int) -> None:
-        lengths: list[bytes] = []
-        codings: list[bytes] = []
-        options: list[bytes] = []
-        for name, value in self.headers:
-            wanted = _FRAMING.get(len(name))
-            if wanted is None or (key := name.lower()) != wanted:
-                continue
-            if key == b"content-length":
-                lengths += value.split(b",")
-            elif key == b"transfer-encoding":
-                codings.append(value.lower())
-            else:
-                options += value.lower().split(b",")
-        length = _length(lengths)
-        if codings and codings != [b"chunked"]:
-            raise NotHttp(f"Transfer-Encoding can only be chunked, not {_shown(b', '.join(codings))}")
-        if codings and length is not None:
-            raise NotHttp("there is a Content-Length beside a Transfer-Encoding")
-        self.lasts = self._version >= b"1.1" and b"close" not in map(bytes.strip, options)
-        if self._tunnel and status < 300:
+    def _begin_body(self, head: "_AnswerHead") -> None:
+        self.status, self.reason, self.headers, self.lasts = head.status, head.reason, head.headers, head.lasts
+        if self._tunnel and head.status < 300:
             self.ended = self.lasts = True
-        elif self._bodiless or status in (204, 304):
+        elif self._bodiless or head.status in (204, 304):
             self.ended = True
-        elif codings:
+        elif head.chunked:
             self._chunk_state = "line"
-        elif length is None:
+        elif head.length is None:
             self.lasts = False
         else:
-            self._left = self._length = length
-            self.ended = not length
+            self._left = self._length = head.length
+            self.ended = not head.length
 
     # The body.
 
@@ -268,6 +240,58 @@ class Answer:
         _headers(data[place : found.start()].split(b"\n"))
         self.ended = True
         return found.end()
+
+
+class _AnswerHead(NamedTuple):
+    """What a head says."""
+
+    status: int
+    reason: bytes
+    headers: tuple[Header, ...]
+    lasts: bool = False  # the connection may carry another request
+    chunked: bool = False
+    length: int | None = None  # of the body
+
+
+def _head_in(head: bytes) -> _AnswerHead:
+    return _read_head(head) if len(head) > _REMEMBERED_HEAD else _known_head(head)
+
+
+def _read_head(head: bytes) -> _AnswerHead:
+    first, *lines = head.split(b"\n")
+    found = _STATUS_LINE.fullmatch(first.removesuffix(b"\r"))
+    if found is None:
+        raise NotHttp(f"illegal status line {_shown(first)}")
+    status, headers = int(found[2]), tuple(_headers(lines))
+    framing = _framing(headers, found[1]) if status >= 200 else ()
+    return _AnswerHead(status, found[3] or b"", headers, *framing)
+
+
+_REMEMBERED_HEAD = 2000  # bytes, at most; servers send the same few heads again and again
+_known_head = lru_cache(maxsize=128)(_read_head)
+
+
+def _framing(headers: Iterable[Header], version: bytes) -> tuple[bool, bool, int | None]:
+    """What HEADERS say of the connection and the body: whether it lasts, whether it comes in chunks, its length."""
+    lengths: list[bytes] = []
+    codings: list[bytes] = []
+    options: list[bytes] = []
+    for name, value in headers:
+        wanted = _FRAMING.get(len(name))
+        if wanted is None or (key := name.lower()) != wanted:
+            continue
+        if key == b"content-length":
+            lengths += value.split(b",")
+        elif key == b"transfer-encoding":
+            codings.append(value.lower())
+        else:
+            options += value.lower().split(b",")
+    length = _length(lengths)
+    if codings and codings != [b"chunked"]:
+        raise NotHttp(f"Transfer-Encoding can only be chunked, not {_shown(b', '.join(codings))}")
+    if codings and length is not None:
+        raise NotHttp("there is a Content-Length beside a Transfer-Encoding")
+    return version >= b"1.1" and b"close" not in map(bytes.strip, options), bool(codings), length
 
 
 _FRAMING = {len(name): name for name in (b"content-length", b"transfer-encoding", b"connection")}

@@ -39,7 +39,7 @@ class OAuthSteps:
         other = f"({len(body)} bytes, not shown)" if body else ""
         self._tell(f"HTTP {response.status}", response.headers, shown or other)
 
-    def _tell(self, first: str, headers: list[tuple[str, str]], body: str) -> None:
+    def _tell(self, first: str, headers: Iterable[tuple[str, str]], body: str) -> None:
         # The first word keeps them apart from requests to the MCP server, for those who read a recording.
         text = head(f"OAuth {first}", headers)
         self.trace(f"{text}\n\n{cut(body, _MOST_SHOWN)}" if body else text)

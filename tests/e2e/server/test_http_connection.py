@@ -130,10 +130,32 @@ def test_a_client_that_offers_another_protocol_is_answered_in_this_one(talk):
     assert talk.result()["supportedVersions"]
 
 
-def test_a_client_that_wants_a_tunnel_is_refused_and_closed(talk):
+@pytest.mark.parametrize("time", ["first", "second"])
+def test_a_client_that_wants_a_tunnel_is_refused_and_closed(talk, time):  # noqa: ARG001  # its head is known then
     talk.say(b"CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nwhatever")
     assert talk.hear()[0] == 404
     assert talk.rest() == b""
+
+
+@pytest.mark.parametrize("cut", [1, 40, 120, 200, 300])
+def test_a_request_whose_head_has_come_before_may_come_in_pieces_and_among_others(talk, cut):
+    numbered = [raw(modern(request(number, "server/discover"))) for number in range(10, 20)]
+    assert len({each[: each.index(b"\r\n\r\n")] for each in numbered}) == 1
+    talk.say(numbered[0])
+    assert json.loads(talk.hear()[2])["id"] == 10
+    rest = b"".join(numbered[1:])
+    talk.say(rest[:cut])
+    talk.say(rest[cut:-cut])
+    talk.say(rest[-cut:])
+    assert [json.loads(talk.hear()[2])["id"] for _ in range(9)] == list(range(11, 20))
+
+
+def test_a_request_with_a_known_head_that_closes_the_connection_does_so_each_time(shared):
+    for _ in range(3):
+        with Talk(shared) as talk:
+            talk.say(raw(Connection="close"))
+            assert talk.hear()[1]["connection"] == "close"
+            assert talk.rest() == b""
 
 
 def test_the_target_may_be_a_whole_url_and_may_be_escaped(talk):

@@ -15,10 +15,14 @@ _OTHER_FILES = 64  # that the process has open, or will
 
 @asynccontextmanager
 async def accepting(
-    listener: socket.socket, handle: Handler, *, limits: Limits = LIMITS, grace: float
+    listener: socket.socket, handle: Handler, *, limits: Limits = LIMITS, grace: float, direct: bool = False
 ) -> AsyncIterator[None]:
-    """Serve what comes in at LISTENER while the context lasts; then each connection has GRACE seconds to end."""
-    every = Connections(handle, limits._replace(connections=min(limits.connections, _most_connections())))
+    """Serve what comes in at LISTENER while the context lasts; then each connection has GRACE seconds to end.
+
+    DIRECT: HANDLE needs no task (`DirectTask`).
+    """
+    most = min(limits.connections, _most_connections())
+    every = Connections(handle, limits._replace(connections=most), direct)
     serving = await asyncio.get_running_loop().create_server(lambda: Connection(every), sock=listener, backlog=BACKLOG)
     looking = asyncio.create_task(_look_after(every))
     try:

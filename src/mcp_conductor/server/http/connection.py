@@ -8,16 +8,25 @@ import asyncio
 import socket
 import struct
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine
 from dataclasses import field
-from types import coroutine
 from typing import Any
 
 import httptools
 
+from mcp_conductor.bounded.direct import DirectTask
 from mcp_conductor.protocol.dialect import INVALID_REQUEST
 from mcp_conductor.server.http.exchange import HttpExchange, HttpRefused
-from mcp_conductor.server.http.heads import END, HeadBytes, check_head, header_name, parts_of
+from mcp_conductor.server.http.heads import (
+    ChunkedBody,
+    HeadBytes,
+    KnownHead,
+    KnownHeads,
+    check_head,
+    header_name,
+    parts_of,
+    without_offer,
+)
 from mcp_conductor.server.http.limits import LIMITS, Limits
 from mcp_conductor.values import dataclass
 
@@ -34,6 +43,8 @@ class Connections:
 
     handle: Handler
     limits: Limits = LIMITS
+    direct: bool = False  # whether handling a request needs no task (`DirectTask`)
+    known: KnownHeads = field(default_factory=KnownHeads)
     live: set["Connection"] = field(default_factory=set)
     refused: set["Connection"] = field(default_factory=set)  # those of them that were too many
     held: int = 0  # bytes of bodies that wait for their answers
@@ -65,16 +76,17 @@ class Connection(asyncio.Protocol):
         self._full: asyncio.Future[None] | None = None  # the client does not read as fast as we write
         self._unread = (0, 0.0)  # how much the client had not read, and since when it is not less
         self._answering: HttpExchange | None = None
-        self._task: asyncio.Task[None] | None = None  # that does so; the loop itself does not hold it
+        self._task: DirectTask | None = None  # that does so
         self._waiting: deque[HttpExchange] = deque()
         self._read: HttpExchange | None = None  # the request whose body comes in
         self._read_mark = (0, 0.0)  # how much of it had come, and when
         self._length = 0  # of that body, if it is exact
         self._framing = 0  # bytes around that body
-        self._before = b""  # the last bytes of that body, in which its end may begin
+        self._chunks = ChunkedBody()
         self._target = b""
         self._headers: dict[str, list[str]] = {}
         self._head = HeadBytes(self._limits.head_bytes)  # that is not complete yet
+        self._head_at_once = b""  # the last one, if it came in one piece
         self._head_since: float | None = None
         self._begins = True  # whether a request may begin here
 
@@ -141,6 +153,8 @@ class Connection(asyncio.Protocol):
             self._every.held -= exchange.let_go()
         self.gone.set_result(None)
         self.resume_writing()
+        if self._answering is not None and self._answering.ends_with_client:
+            self.cancel()
 
     def data_received(self, data: bytes) -> None:
         if self._deaf:
@@ -196,6 +210,11 @@ class Connection(asyncio.Protocol):
     def close(self) -> None:
         self._transport.close()
 
+    def cancel(self) -> None:
+        """End what is being answered."""
+        if self._task is not None:
+            self._task.cancel()
+
     def reset(self) -> None:
         """Let go of a client that does not read; otherwise the system would keep for it what we have written."""
         self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
@@ -211,11 +230,14 @@ class Connection(asyncio.Protocol):
             if read is None:
                 self._begins = True
                 end = self._head.take(data, place)
+                if after := self._take_known(data, place, end):
+                    place = after
+                    continue
             elif read.exact:
                 end = place + self._length - read.size
             else:
                 # A body that is full of empty lines is not worth the time; then a request behind it is refused.
-                end = self._end_of_chunks(data, place, within=len(data) if empty_lines < _MOST_EMPTY_LINES else place)
+                end = self._chunks.find_end(data, place, len(data) if empty_lines < _MOST_EMPTY_LINES else place)
                 empty_lines += 1
             if end <= place:
                 raise HttpRefused(400, "this is not HTTP/1.1: the head of the request has no proper end")
@@ -230,18 +252,17 @@ class Connection(asyncio.Protocol):
             if read is not None and read is self._read:
                 self._measure(read)
 
-    def _end_of_chunks(self, data: bytes, place: int, *, within: int) -> int:
-        """Where the body may end, if that is WITHIN: nowhere else is there an empty line outside of a chunk."""
-        before, self._before = self._before, b""
-        found = (before + data[: len(END) - 1]).find(END) if before else -1
-        if found >= 0:
-            return found + len(END) - len(before)
-        found = data.find(END, place, within)
-        if found >= 0:
-            return found + len(END)
-        last = len(END) - 1
-        self._before = (before + data[max(place, len(data) - last) :])[-last:]
-        return len(data)
+    def _take_known(self, data: bytes, place: int, end: int) -> int:
+        """Take a request without the parser, if it is all there and its head has come before: where it ends, or 0."""
+        head = self._head_at_once = b"" if self._head else data[place:end]
+        known = self._every.known.find(head)
+        if known is None or len(data) < end + known.length:
+            return 0
+        self._take_head(known, lasting=not self._ends)
+        if known.length:
+            self.on_body(data[end : end + known.length])
+        self.on_message_complete()
+        return end + known.length
 
     def _measure(self, read: HttpExchange) -> None:
         limits = self._limits
@@ -253,20 +274,13 @@ class Connection(asyncio.Protocol):
         if "upgrade" in self._headers:
             # The parser thinks that the offer has been taken, and has passed the body over: it is told the same once
             # more, without the offer.
-            again = self._without_offer() + data[end:]
+            method, version = self._parser.get_method(), self._parser.get_http_version()
+            again = without_offer(method, self._target, version, self._headers) + data[end:]
             self._parser = httptools.HttpRequestParser(self)
             self._begins = True
             self._parser.feed_data(again)
         else:
             self._ends = self._deaf = True  # CONNECT: what follows is for another protocol
-
-    def _without_offer(self) -> bytes:
-        """The head of a request that offers another protocol, as one that does not."""
-        version = self._parser.get_http_version().encode()
-        head = [b"%b %b HTTP/%b\r\n" % (self._parser.get_method(), self._target, version)]
-        for name, values in self._headers.items():
-            head += [f"{name}: {value}\r\n".encode("latin-1") for value in values if name != "upgrade"]
-        return b"".join([*head, b"\r\n"])
 
     def on_message_begin(self) -> None:
         if not self._begins:
@@ -293,19 +307,28 @@ class Connection(asyncio.Protocol):
         check_head(version, headers, self._target)
         path, query = parts_of(self._target)
         method = parser.get_method().decode("latin-1")
-        lasting = parser.should_keep_alive() and version != "1.0" and not self._ends
-        exchange = HttpExchange(method, path, query, headers, self, lasting=lasting)
+        lasting = parser.should_keep_alive() and version != "1.0"
+        exact = "transfer-encoding" not in headers
+        length = int(headers.get("content-length", ["0"])[0]) if exact else 0
+        head = KnownHead(method, path, query, headers, length)
+        exchange = self._take_head(head, lasting=lasting and not self._ends)
         exchange.chunked = version != "1.0"
-        exchange.exact = "transfer-encoding" not in headers
-        self._read = exchange
-        self._length = int(headers.get("content-length", ["0"])[0]) if exchange.exact else 0
-        self._framing = 0
-        self._before = b""
+        exchange.exact = exact
         self._headers = {}
+        if length > limits.body_bytes:
+            raise HttpRefused(413, f"the body is larger than {limits.body_bytes} bytes")
+        if lasting and exact and not parser.should_upgrade():
+            self._every.known.remember(self._head_at_once, head)
+
+    def _take_head(self, head: KnownHead, *, lasting: bool) -> HttpExchange:
+        exchange = HttpExchange(head.method, head.path, head.query, head.headers, self, lasting=lasting)
+        self._read = exchange
+        self._length = head.length
+        self._framing = 0
+        self._chunks.begin()
         self._waiting.append(exchange)
         self.idle_since = None
-        if self._length > limits.body_bytes:
-            raise HttpRefused(413, f"the body is larger than {limits.body_bytes} bytes")
+        return exchange
 
     def on_body(self, body: bytes) -> None:
         exchange = self._read
@@ -333,19 +356,12 @@ class Connection(asyncio.Protocol):
         while self._answering is None and self._waiting and not self._transport.is_closing():
             self._answering = self._waiting.popleft()
             serving = self._serve(self._answering, self._every.handle)
-            try:
-                waited = serving.send(None)
-            except StopIteration:
-                continue
-            self._task = self._loop.create_task(self._finish(serving, waited))
+            self._task = DirectTask(self._loop, serving, self._go_on, direct=self._every.direct)
+            self._task.start()
         if not self._ends and not (self._waiting and self._is_laden()):
             self._transport.resume_reading()
         if self._answering is None and self.idle_since is None:
             self.idle_since = self._loop.time()
-
-    async def _finish(self, serving: Serving, waited: Any) -> None:
-        await _rest(serving, waited)
-        self._go_on()
 
     async def _serve(self, exchange: HttpExchange, handle: Handler) -> None:
         try:
@@ -380,19 +396,5 @@ class Connection(asyncio.Protocol):
         elif self._answering is None and not self._waiting:
             self._answering = HttpExchange("GET", "", b"", {}, self, lasting=False)
             refusal = self._answering.refuse(status, INVALID_REQUEST, problem)
-            self._task = self._loop.create_task(self._serve(self._answering, lambda _: refusal))
-
-
-@coroutine
-def _rest(serving: Serving, waited: Any) -> Generator[Any, Any, None]:
-    """The rest of a coroutine that was begun by hand, and waits for WAITED."""
-    while True:
-        problem: BaseException | None = None
-        try:
-            yield waited
-        except BaseException as error:  # noqa: BLE001  # any error is meant for the coroutine
-            problem = error
-        try:
-            waited = serving.send(None) if problem is None else serving.throw(problem)
-        except StopIteration:
-            return
+            self._task = DirectTask(self._loop, self._serve(self._answering, lambda _: refusal), self._go_on)
+            self._loop.call_soon(self._task.start)

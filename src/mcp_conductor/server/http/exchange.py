@@ -42,6 +42,8 @@ class Line(Protocol):
 
     def close(self) -> None: ...
 
+    def cancel(self) -> None: ...
+
     def reset(self) -> None: ...
 
 
@@ -58,6 +60,7 @@ class HttpExchange:
         self.gone = line.gone
         self.lasting = lasting  # whether the connection can carry another request after this one
         self.chunked = True  # whether the client knows chunks: HTTP/1.0 does not
+        self.ends_with_client = False  # whether it is cancelled when the client goes
         self.always: list[tuple[str, str]] = []  # headers of the answer, whichever it is
         self.observe: Observe | None = None  # told what crosses the wire
         self._observer: Observer | None = None
@@ -70,7 +73,7 @@ class HttpExchange:
         self._refusal: HttpRefused | None = None
         self._has_begun = False  # to be answered
         self._waiting: asyncio.Future[None] | None = None  # for the rest of the body
-        self._is_read = False
+        self.is_read = False  # whether the body has come to its end
         self._begun = b""  # the head of a stream, until something goes with it
 
     # What the client says.
@@ -108,19 +111,19 @@ class HttpExchange:
         return True
 
     def feed_end(self) -> None:
-        self._is_read = True
+        self.is_read = True
         self._stir()
 
     async def body(self) -> bytes:
         """The body; raises HttpRefused when it does not come to its end."""
-        if not self._is_read and self._refusal is None:
+        if not self.is_read and self._refusal is None:
             if (self.header("expect") or "").lower() == "100-continue":
                 self._line.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             self._waiting = asyncio.get_running_loop().create_future()
             await asyncio.wait({self._waiting, self.gone}, return_when=asyncio.FIRST_COMPLETED)
         if self._refusal is not None:
             raise self._refusal
-        if not self._is_read:
+        if not self.is_read:
             raise HttpRefused(400, "the body has no end")  # which is not sent: the client is gone
         body = bytes(self._body)
         if self.observe is not None and body:
@@ -192,6 +195,10 @@ class HttpExchange:
         self._send(part)
         self.answered = not more
         await self._line.drained()
+
+    def cancel(self) -> None:
+        """End what answers this request, as the end of its client does (`ends_with_client`)."""
+        self._line.cancel()
 
     def reset(self) -> None:
         """Close the connection although the client has not read what it was sent."""

@@ -6,6 +6,7 @@ parser.
 
 import re
 from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import unquote
 
 import httptools
@@ -15,6 +16,8 @@ from mcp_conductor.server.http.exchange import HttpRefused
 
 END = b"\r\n\r\n"  # of a head, and of a body in chunks
 _EMPTY_LINE = b"\r\n"  # one may stand before a request: some clients end a body with it
+_LONGEST_KNOWN = 4096  # bytes of a head that is remembered
+_MOST_KNOWN = 128  # of them
 _START = re.compile(rb"(?:\r\n)?[^\r\n ]+(?: [^\r\n ]+)*\r\n")
 
 
@@ -49,6 +52,55 @@ class HeadBytes:
         return place + len(head) - before
 
 
+class ChunkedBody:
+    """Where a body in chunks may end, in what comes of it."""
+
+    def __init__(self) -> None:
+        self._before = b""  # its last bytes so far, in which its end may begin
+
+    def begin(self) -> None:
+        """Another body begins."""
+        self._before = b""
+
+    def find_end(self, data: bytes, place: int, within: int) -> int:
+        """Where it may end, if that is WITHIN: nowhere else is there an empty line outside of a chunk."""
+        before, self._before = self._before, b""
+        found = (before + data[: len(END) - 1]).find(END) if before else -1
+        if found >= 0:
+            return found + len(END) - len(before)
+        found = data.find(END, place, within)
+        if found >= 0:
+            return found + len(END)
+        last = len(END) - 1
+        self._before = (before + data[max(place, len(data) - last) :])[-last:]
+        return len(data)
+
+
+class KnownHead(NamedTuple):
+    """What a head means that has come before. A connection goes on after it, and its body has this length."""
+
+    method: str
+    path: str
+    query: bytes
+    headers: dict[str, list[str]]
+    length: int
+
+
+class KnownHeads:
+    """Heads that need not be parsed again, by their bytes: clients send the same few all the time."""
+
+    def __init__(self) -> None:
+        self._heads: dict[bytes, KnownHead] = {}
+        self.find = self._heads.get
+
+    def remember(self, head: bytes, known: KnownHead) -> None:
+        """HEAD, if it has bytes, means what is KNOWN."""
+        if 0 < len(head) <= _LONGEST_KNOWN:
+            if len(self._heads) >= _MOST_KNOWN:
+                self._heads.clear()
+            self._heads[head] = known
+
+
 def check_head(version: str, headers: dict[str, list[str]], target: bytes) -> None:
     """Refuse a head that could be understood in two ways (RFC 9112); what is left of that, the parser refuses."""
     if version not in ("1.1", "1.0"):
@@ -67,6 +119,14 @@ def check_head(version: str, headers: dict[str, list[str]], target: bytes) -> No
         authority = target.partition(b"://")[2].partition(b"/")[0].partition(b"?")[0].decode("latin-1").lower()
         if [authority] != [host.lower() for host in hosts]:
             raise HttpRefused(400, f"the target of the request is not at its Host: {authority!r}")
+
+
+def without_offer(method: bytes, target: bytes, version: str, headers: dict[str, list[str]]) -> bytes:
+    """The head of a request that offers another protocol, as one that does not."""
+    head = [b"%b %b HTTP/%b\r\n" % (method, target, version.encode())]
+    for name, values in headers.items():
+        head += [f"{name}: {value}\r\n".encode("latin-1") for value in values if name != "upgrade"]
+    return b"".join([*head, b"\r\n"])
 
 
 @lru_cache(maxsize=64)  # of at most 64 KB each
