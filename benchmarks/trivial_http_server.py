@@ -1,5 +1,7 @@
 """The server of the benchmarks over HTTP: the answers of trivial_server.py, one JSON body for each POST.
 
+A POST to /events is answered by a stream with one event.
+
 usage: trivial_http_server.py LISTENING_SOCKET [CORE]
 
 The socket is inherited, so its parent can connect at once. With CORE it stays on that core of the machine.
@@ -19,6 +21,11 @@ READ_BYTES = 2**16
 HEAD_END = b"\r\n\r\n"
 LENGTH = b"\r\ncontent-length:"
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+STREAM = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\n"
+    b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n"
+)
+EVENT = b"event: message\r\ndata: %s\r\n\r\n"
 ACCEPTED = b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"
 NO_STREAM = b"HTTP/1.1 405 Method Not Allowed\r\nAllow: POST\r\nContent-Length: 0\r\n\r\n"
 
@@ -78,6 +85,9 @@ def reply(head: bytes, body: bytes) -> bytes:
         return ACCEPTED
     result = RESULTS.get(request["method"], refusal)(request.get("params") or {}, TOOLS, PAGE)
     answer = b'{"jsonrpc":"2.0","id":%s,%s}' % (json.dumps(request["id"]).encode(), result)
+    if head.startswith(b"POST /events "):
+        event = EVENT % answer
+        return STREAM % (len(event), event)
     return ANSWER % (len(answer), answer)
 
 

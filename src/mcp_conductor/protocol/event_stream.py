@@ -10,6 +10,7 @@ import re
 
 from mcp_conductor.values import dataclass
 
+_Decoder = codecs.getincrementaldecoder("utf-8")
 _EVENT_END = rb"(?:\r\n|\n|\r(?!\n)){2}"
 _LONGEST_RETRY = 24 * 3600 * 1000  # milliseconds; more is a mistake
 
@@ -28,7 +29,7 @@ class EventStream:
     """The decoder of one stream."""
 
     def __init__(self) -> None:
-        self._decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
+        self._decode = _Decoder(errors="replace").decode
         self._rest: list[str] = []  # pieces of a line that has not ended
         self._after_cr = False
         self._first = True

@@ -181,13 +181,13 @@ class HttpProxy:
 
     async def pass_back(self, passage: Passage, response: Response) -> None:
         """Pass on the answer."""
-        if is_stream(response):
-            observe_answer(passage, response)
-            await self._pass_stream(passage, response)
-            return
-        whole = response.whole()
+        # A stream that has come to its end already is a body as any other.
+        whole = None if passage.recorded.is_open else response.whole()
         observe_answer(passage, response, more=whole is not None)
-        await self.pass_body(passage, response, await response.read() if whole is None else whole)
+        if whole is None and is_stream(response):
+            await self._pass_stream(passage, response)
+        else:
+            await self.pass_body(passage, response, await response.read() if whole is None else whole)
 
     async def pass_body(
         self, passage: Passage, response: Response, body: bytes, content_type: str | None = None
@@ -195,6 +195,11 @@ class HttpProxy:
         """Answer with BODY."""
         if body and response.media_type == JSON_TYPE:
             passage.recorded.observe("server", body.decode(errors="surrogateescape"))
+        elif is_stream(response):
+            for event in EventStream().feed(body):
+                if event.kind == "message" and event.data:
+                    passage.recorded.observe("server", event.data, more=True)
+            passage.recorded.flush()
         elif body and response.status >= 400:
             said = cut(" ".join(body[:10_000].decode(errors="replace").split()), _MOST_SHOWN)
             passage.recorded.observe("note", f"the body of the answer is no JSON: {said}")

@@ -95,7 +95,12 @@ class RecordedExchange:
             self._begins = _is_initialize(text)
             self._session = self._sessions.begin() if self._begins else self._sessions.nameless()
         self._held.append(Frame(self._sessions.writer.now(), source, text))
-        if not more and (self._session is not None or len(self._held) > _MOST_HELD):
+        if not more:
+            self.flush()
+
+    def flush(self) -> None:
+        """No more comes at once that belongs to what was told."""
+        if self._session is not None or len(self._held) > _MOST_HELD:
             self._write()
 
     def _settle(self, session: int) -> None:

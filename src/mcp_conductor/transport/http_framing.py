@@ -27,6 +27,7 @@ _NO_VALUE = re.compile(rb"[\0\r\n\v\f]")
 _NO_VALUE_OF_OURS = re.compile(rb"[\0\r\n\v\f]|^[ \t]|[ \t]$")
 _TARGET = re.compile(rb"[!-~]+")
 _LENGTH = re.compile(rb"[0-9]{1,18}")
+_LAST_CHUNK = b"\r\n0\r\n\r\n"  # and what ends the one before
 _CHUNK_LINE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\0\r\n]*)?")
 
 
@@ -184,6 +185,8 @@ class Answer:
     def _take_chunks(self, data: bytes) -> None:
         data = self._waiting + data if self._waiting else data
         self._waiting = b""
+        if self._chunk_state == "line" and self._is_one_chunk(data):
+            return
         place = 0
         while not self.ended and place < len(data):
             if self._chunk_state == "data":
@@ -202,6 +205,19 @@ class Answer:
                 return
             place = end
         self.rest = data[place:]
+
+    def _is_one_chunk(self, data: bytes) -> bool:
+        """Take DATA if it is one chunk and the end of the body, as most answers are; whether it is."""
+        if not data.endswith(_LAST_CHUNK) or (found := _CHUNK_LINE.match(data, 0, _MOST_CHUNK_LINE)) is None:
+            return False
+        begin, end = found.end() + 2, len(data) - len(_LAST_CHUNK)
+        size = int(found[1], 16)
+        if not size or begin + size != end or data[begin - 2 : begin] != b"\r\n":
+            return False
+        self.body.append(data[begin:end])
+        self.came += size
+        self.ended = True
+        return True
 
     def _take_framing(self, data: bytes, place: int) -> int | None:
         """Read what stands between chunks at PLACE; where it ends, or None if it is not complete."""
