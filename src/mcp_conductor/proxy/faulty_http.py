@@ -57,7 +57,7 @@ class FaultyHttpProxy(HttpProxy):
         if last is not None and (scope, last) in self._forgotten:
             await self._refuse(passage, 400, f"there is no event {last!r} from which the stream could be resumed")
             return
-        if passage.exchange.method == "POST" and passage.body and self._takes_messages(passage):
+        if passage.exchange.method == "POST" and passage.body and passage.takes_messages:
             await self._forward_message(passage, decode(passage.body), scope)
         else:
             await super().forward(passage)
@@ -67,9 +67,6 @@ class FaultyHttpProxy(HttpProxy):
         if passage.endpoint is not None or self.is_endpoint(passage.target):
             return passage.endpoint or passage.target
         return passage.exchange.header(_SESSION_HEADER)
-
-    def _takes_messages(self, passage: Passage) -> bool:
-        return passage.exchange.path == self.path or self.is_endpoint(passage.target)
 
     async def _refuse(self, passage: Passage, status: int, problem: str) -> None:
         if passage.body:

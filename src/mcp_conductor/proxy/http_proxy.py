@@ -16,9 +16,11 @@ from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol.dialect import INTERNAL_ERROR, INVALID_REQUEST
 from mcp_conductor.protocol.event_stream import EventStream
 from mcp_conductor.protocol.server_spec import HttpSpec, origin
+from mcp_conductor.protocol.transcript import Source
 from mcp_conductor.recording.http_sessions import HttpSessions, RecordedExchange
 from mcp_conductor.server.http.admission import Admission
 from mcp_conductor.server.http.exchange import EVENT_TYPE, JSON_TYPE, HttpExchange, HttpRefused
+from mcp_conductor.text.redaction import secrets_of_request
 from mcp_conductor.text.visible import cut
 from mcp_conductor.transport import Authorize, client_for
 from mcp_conductor.transport.http_client import Response, head
@@ -37,6 +39,7 @@ _CONTENT_TYPE = frozenset({"content-type"})
 _OF_STREAMS = frozenset({"content-type", "cache-control", "x-accel-buffering"})  # said by the side that begins a stream
 _LONGEST_FIRST_EVENT = 1 << 16
 _MOST_ENDPOINTS = 10_000
+_MOST_CREDENTIALS = 1_000  # of clients, that are looked for in all that is said
 _MOST_SHOWN = 200
 
 
@@ -49,6 +52,7 @@ class Passage:
     given: Headers
     recorded: RecordedExchange
     body: bytes = b""
+    takes_messages: bool = True  # whether what passes here are messages of MCP
     endpoint: str | None = None  # where the server wants messages, for a stream that says so
 
 
@@ -78,6 +82,7 @@ class HttpProxy:
         self._query = parts.query
         self._origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
         self._passing: set[HttpExchange] = set()
+        self._learned: set[tuple[str, ...]] = set()  # what lets clients in
         self._endpoints: dict[str, None] = {}  # that the server wants messages at
 
     async def aclose(self) -> None:
@@ -114,13 +119,22 @@ class HttpProxy:
             recorded.is_open = exchange.method == "GET"
         given = tuple([(name, value) for name, values in exchange.headers.items() for value in values])
         shown = target if self.is_endpoint(target) else exchange.path
+        if secrets := _secrets(given, b"" if self.is_endpoint(target) else exchange.query):
+            self._learn(secrets)
         recorded.observe("http", _shown(f"{exchange.method} {shown}", given), more=exchange.is_read)
         passage = Passage(exchange, target, given, recorded)
+        passage.takes_messages = exchange.path == self.path or self.is_endpoint(target)
         try:
             passage.body = await exchange.body()
             await self.forward(passage)
         finally:
             recorded.settle()
+
+    def _learn(self, secrets: tuple[str, ...]) -> None:
+        """Keep SECRETS of a client out of the recording, also where the server says them again."""
+        if secrets not in self._learned and len(self._learned) < _MOST_CREDENTIALS:
+            self._learned.add(secrets)
+            self._sessions.writer.redactor.learn(secrets)
 
     def is_endpoint(self, target: str) -> bool:
         """Whether the server wants messages at TARGET (HTTP+SSE)."""
@@ -130,7 +144,7 @@ class HttpProxy:
         """Pass on a request and its answer, and record them."""
         exchange, recorded = passage.exchange, passage.recorded
         if passage.body:
-            recorded.observe("client", passage.body.decode(errors="surrogateescape"))
+            observe_body(passage, "client", passage.body)
         try:
             response = await self.answer(passage)
             try:
@@ -153,7 +167,7 @@ class HttpProxy:
         exchange, target, body = passage.exchange, passage.target, passage.body
         is_named = target == self.path
         url = self._origin + target + (f"?{self._query}" if is_named and self._query else "")
-        trusted = exchange.path == self.path or target in self._endpoints
+        trusted = passage.takes_messages
         sent = _sent(passage.given)
         if self._authorization is not None:
             await in_task()  # its requests have time-outs
@@ -194,7 +208,7 @@ class HttpProxy:
     ) -> None:
         """Answer with BODY."""
         if body and response.media_type == JSON_TYPE:
-            passage.recorded.observe("server", body.decode(errors="surrogateescape"))
+            observe_body(passage, "server", body)
         elif is_stream(response):
             for event in EventStream().feed(body):
                 if event.kind == "message" and event.data:
@@ -252,6 +266,14 @@ class HttpProxy:
         return chunk.replace(data.strip().encode(), ours.encode("latin-1"), 1)
 
 
+def observe_body(passage: Passage, source: Source, body: bytes) -> None:
+    """Record a BODY, if it is a message. Elsewhere, as where tokens are given out, most are not."""
+    if passage.takes_messages or b'"jsonrpc"' in body:
+        passage.recorded.observe(source, body.decode(errors="surrogateescape"))
+    else:
+        passage.recorded.observe("note", f"a body of {len(body)} bytes that is no message of MCP is not kept")
+
+
 def is_stream(response: Response) -> bool:
     """Whether RESPONSE is an event stream."""
     return response.media_type == EVENT_TYPE and response.status == 200
@@ -291,6 +313,11 @@ def _empty(exchange: HttpExchange) -> bytes | None:
 
 
 # Clients and servers send the same headers again and again.
+
+
+@lru_cache(maxsize=128)
+def _secrets(given: Headers, query: bytes) -> tuple[str, ...]:
+    return tuple(secrets_of_request(given, query.decode("latin-1")))
 
 
 @lru_cache(maxsize=128)

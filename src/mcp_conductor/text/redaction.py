@@ -20,6 +20,8 @@ _SOUNDS_SECRET = "(?i)key|token|secret|pass|auth|cred|session|private"
 _COOKIES = ("cookie", "set-cookie")
 # Headers of the protocols themselves, which only sound secret: a recording without them cannot be understood.
 _OPEN_HEADERS = ("mcp-session-id", "www-authenticate", "proxy-authenticate", "access-control-allow-credentials")
+_ADDRESSES = ("location", "content-location", "referer", "link")  # headers that may have a secret in a query
+_QUERY_VALUE = r"([?&;#])([\w.-]+)=[^&;#\s>\"]+"
 _HEADER_FLAGS = ("--header", "--headers", "-H")
 _HEADER = r"(?:--?[\w-]+=)?([A-Za-z][\w-]*):(\s*)(.+)"
 _NAMED = r"""(?<![\w.-])([\w.-]+)=(?=([^\s;&|,"'=]*={0,2}))"""
@@ -145,9 +147,28 @@ def secrets_of_headers(headers: Mapping[str, str]) -> list[str]:
     return [value for value in found if value]
 
 
+def secrets_of_request(headers: Iterable[tuple[str, str]], query: str) -> list[str]:
+    """What lets a client in, of the HEADERS and the QUERY of a request of its own."""
+    found = [each for name, value in headers if _is_credential(name) for each in secrets_of_headers({name: value})]
+    for name, _, value in (pair.partition("=") for pair in query.split("&")):
+        if _sounds_secret(name) and "session" not in name.lower():  # which is how a conversation is known
+            from urllib.parse import unquote
+
+            found += [value, unquote(value)]
+    return [value for value in found if len(value) >= _SHORTEST_WORD]  # shorter ones may be modes
+
+
 def without_credentials(headers: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """HEADERS of a request or an answer, in which what lets a client in is not even kept."""
-    return ((name, REDACTED if _is_credential(name) else value) for name, value in headers)
+    for name, value in headers:
+        if _is_credential(name):
+            yield name, REDACTED
+        else:
+            yield name, re.sub(_QUERY_VALUE, _masked_query_value, value) if name.lower() in _ADDRESSES else value
+
+
+def _masked_query_value(found: re.Match[str]) -> str:
+    return f"{found[1]}{found[2]}={REDACTED}" if _sounds_secret(found[2]) else found[0]
 
 
 def secrets_of_url(url: str) -> list[str]:
