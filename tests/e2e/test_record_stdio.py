@@ -182,6 +182,16 @@ def test_a_server_that_closes_its_stdin_is_a_broken_pipe_for_the_client(relayed)
         write_without_end(server.stdin)
 
 
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_after_a_signal_what_a_client_does_not_read_is_not_waited_for(relayed, name, tmp_path):
+    relay = relayed("import os\nfor _ in range(1000): os.write(1, b'x' * 999 + b'\\n')")
+    file = tmp_path / "said.jsonl"
+    wait_for(lambda: file.exists() and file.stat().st_size > 60_000, "as much as a pipe holds")
+    number = getattr(signal, name)
+    relay.send_signal(number)
+    assert relay.wait(5) == -number  # a client that asks in this way does not wait for long
+
+
 def test_what_a_client_does_not_read_is_kept_for_it_until_it_does(relayed):
     server = relayed("import os\nfor _ in range(40): os.write(1, b'y' * 10_000)")
     assert server.stdout.read() == b"y" * 400_000

@@ -116,7 +116,7 @@ def _pass_to_process(spec: "StdioSpec", terminal: Terminal, file: str | None, sp
     for number in early:
         send(number)
     if spoiling is None:
-        code = relay(server, writer)
+        code = relay(server, writer, is_interrupted=lambda: bool(signals))
     else:
         from mcp_conductor.proxy.faulty_stream import faulty_streams
 

@@ -24,7 +24,7 @@ from mcp_conductor.recording.writer import RecordingWriter
 
 _CHUNK = 1 << 16  # what a pipe holds
 _DRAIN_SECONDS = 0.5  # in which the last output of a server that has exited arrives
-_UNREAD_SECONDS = 10.0  # for a client to read the last output
+_UNREAD_SECONDS = 10.0  # for a client to read the last output, if no signal ends us
 _LOOK_SECONDS = 0.05  # at a server whose end the system does not tell
 _REST_SECONDS = 1.0  # for what the server has started to end by itself
 _LEAVE_SECONDS = 2.0  # for a server to end when it is left alone; then as long again after SIGTERM
@@ -56,7 +56,8 @@ def relay(
 ) -> int:
     """Pass everything on until SERVER has ended: its return code, as Popen has it, or that of a fault.
 
-    PASSING makes the streams of messages. Once IS_INTERRUPTED, nothing is held back for later.
+    PASSING makes the streams of messages. Once IS_INTERRUPTED, nothing is held back for later, and a client that does
+    not read is not waited for.
     """
     assert server.stdin is not None
     assert server.stdout is not None
@@ -199,8 +200,9 @@ class _Relay:
 
     def _is_over(self, stream: Stream, ended: float) -> bool:
         """Whether nothing more is to be expected of STREAM, whose server has ended."""
-        if stream.due() is None or self._is_interrupted():
-            return _is_late(stream)
+        interrupted = self._is_interrupted()
+        if stream.due() is None or interrupted:
+            return _is_late(stream, _DRAIN_SECONDS if interrupted else _UNREAD_SECONDS)
         return monotonic() - ended > _UNREAD_SECONDS
 
     def _fatal(self) -> Stream | None:
@@ -277,9 +279,9 @@ class _Relay:
         stream.close()
 
 
-def _is_late(stream: Stream) -> bool:
+def _is_late(stream: Stream, unread_seconds: float = _UNREAD_SECONDS) -> bool:
     """Whether nothing more is to be expected: another process may hold the stream open, or the client not read."""
-    return monotonic() - stream.since > (_UNREAD_SECONDS if stream.rest else _DRAIN_SECONDS)
+    return monotonic() - stream.since > (unread_seconds if stream.rest else _DRAIN_SECONDS)
 
 
 def _give_up(descriptor: int) -> None:
