@@ -8,6 +8,8 @@ from tests.e2e.http_manners import QUICK, assert_failed
 from tests.e2e.listing import LIST, assert_listed
 from tests.servers.http_raw import HttpServer, event
 
+from mcp_conductor import read_recording
+
 TOOLS = {"tools": []}
 HELLO = {"protocolVersion": "2024-11-05", "capabilities": {}, "serverInfo": {"name": "old", "version": "1"}}
 
@@ -71,6 +73,13 @@ def test_a_refused_post_falls_back(cli, old, status):
     server = old(refusal=status)
     assert_listed(cli(server.url, *LIST))
     assert [call.verb for call in server.calls][:3] == ["POST", "GET", "POST"]
+
+
+def test_exchanges_are_numbered_on_after_a_fall_back(cli, old, tmp_path):
+    assert_listed(cli(old().url, *LIST, "--record", "r.jsonl"))
+    frames = [entry.frame for entry in read_recording(str(tmp_path / "r.jsonl")).entries]
+    asked = [(frame.exchange, frame.text.split()[0]) for frame in frames if frame.text.startswith(("GET", "POST"))]
+    assert asked == [(number, verb) for number, verb in enumerate(["POST", "GET", "POST", "POST", "POST"], 1)]
 
 
 @pytest.mark.parametrize("status", [401, 403, 500])

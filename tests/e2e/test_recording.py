@@ -44,7 +44,7 @@ def test_what_was_said_until_a_kill_is_in_the_recording(serve, environment, tmp_
     assert recording.header.transport == "stdio"
     assert recording.header.server == {"command": list(serve(SILENT))}
     assert said(recording) == ["initialize", "reply", "notifications/initialized", "tools/list"]
-    assert recording.entries[-1].frame[1:] == ("stderr", "now")
+    assert recording.entries[-1].frame[1:3] == ("stderr", "now")
 
 
 @pytest.mark.parametrize("protocol", ["handshake", "modern"])

@@ -15,7 +15,7 @@ def opening_hint(method: str | None, transcript: Transcript) -> str | None:
     """The hint where METHOD opens a conversation and is not answered, if the server has named a URL of this machine."""
     if method not in _OPENINGS:
         return None
-    lines = (text for _, source, text in transcript.since(0) if source in ("server", "stderr"))
+    lines = (text for _, source, text, _ in transcript.since(0) if source in ("server", "stderr"))
     searched = (_LOCAL.search(line, 0, _LONGEST_SEARCHED) for line in islice(lines, _MOST_LINES))
     found = [match for match in searched if match is not None]
     if not found:

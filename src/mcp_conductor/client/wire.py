@@ -39,6 +39,7 @@ class Wire:
         self.transcript = transcript
         self.hide = transcript.hide
         self.redact = transcript.redact
+        self.begin_exchange = transcript.begin_exchange
         self._began = began
         self._timeout = timeout
         self._context = context
@@ -49,7 +50,9 @@ class Wire:
         self._ledger = Ledger()
         self._waiting = Waiting()
         self._stray: asyncio.Future[Message] | None = None
-        self._heads: list[str] | None = None  # of HTTP requests that go out before their message is noted down
+        self._heads: list[tuple[str, int | None]] | None = (
+            None  # of HTTP requests that go out before their message is noted down
+        )
         self.busy = False  # with earlier messages, see `Listener`
         self._intake = Intake(self._loop, self._set_busy)
         self._end: asyncio.Future[str] = self._loop.create_future()
@@ -118,14 +121,14 @@ class Wire:
     def _send(self, message: Message) -> float:
         """Send MESSAGE: the time of it."""
         # First the server gets its work, then we do our book-keeping; no reply is heard before we return to the loop.
-        heads: list[str] = []
+        heads: list[tuple[str, int | None]] = []
         self._heads = heads
-        self._transport.send(message)
+        exchange = self._transport.send(message)
         self._heads = None
         now = monotonic() - self._began
-        self.transcript.add(now, "client", message.text)
+        self.transcript.add(now, "client", message.text, exchange)
         for head in heads:
-            self.trace(head)
+            self.trace(*head)
         return now
 
     def unsent(self) -> int:
@@ -187,9 +190,9 @@ class Wire:
     def _set_busy(self, busy: bool) -> None:
         self.busy = busy
 
-    def heard(self, message: Message, answers: Id | None = None) -> None:
+    def heard(self, message: Message, answers: Id | None = None, exchange: int | None = None) -> None:
         now = monotonic() - self._began
-        self.transcript.add(now, "server", message.text)
+        self.transcript.add(now, "server", message.text, exchange)
         if answers is not None:
             message = message._replace(id=answers)
         if message.kind == "batch" or self.busy:
@@ -214,11 +217,11 @@ class Wire:
         if wrong > MOST_COMPLAINTS:
             self.note(f"{wrong - MOST_COMPLAINTS} more messages of this batch broke a rule of JSON-RPC")
 
-    def trace(self, text: str) -> None:
+    def trace(self, text: str, exchange: int | None = None) -> None:
         if self._heads is None:
-            self.transcript.add(self._now(), "http", text)
+            self.transcript.add(self._now(), "http", text, exchange)
         else:
-            self._heads.append(text)
+            self._heads.append((text, exchange))
 
     def failed(self, request_id: Id, error: ConductorError) -> None:
         self._intake.then(lambda: self._fail_now(request_id, error))

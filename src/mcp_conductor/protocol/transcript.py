@@ -34,6 +34,7 @@ class Frame(NamedTuple):
     at: float
     source: Source
     text: str
+    exchange: int | None = None  # the number of the HTTP exchange that it belongs to, where there is one
 
     @property
     def message(self) -> Message | None:
@@ -82,13 +83,14 @@ class Transcript:
         self._most_bytes = budgets.transcript_bytes
         self._most_stderr_bytes = budgets.stderr_bytes
         # Of plain tuples of plain values: they cost the garbage collector nothing, however long the conversation.
-        self._frames: dict[int, tuple[float, Source, str]] = {}
+        self._frames: dict[int, tuple[float, Source, str, int | None]] = {}
         self._stderr: deque[int] = deque()  # which of them are the server's stderr
         self._first = 0  # no frame has a lower number
         self._bytes = 0
         self._stderr_bytes = 0
         self._last_at = 0.0
         self._last_of_others = -math.inf
+        self._http_exchanges = 0
 
     @classmethod
     def of(cls, frames: Iterable[Frame]) -> "Transcript":
@@ -118,9 +120,14 @@ class Transcript:
         if self.mark:
             self._last_of_others = self._last_at
 
-    def add(self, at: float, source: Source, text: str) -> None:
+    def begin_exchange(self) -> int:
+        """The number of an HTTP exchange that begins. A conversation may turn to another transport, and numbers on."""
+        self._http_exchanges += 1
+        return self._http_exchanges
+
+    def add(self, at: float, source: Source, text: str, exchange: int | None = None) -> None:
         number = self.mark
-        self._frames[number] = (at, source, text)
+        self._frames[number] = (at, source, text, exchange)
         self.mark = number + 1
         self._last_at = at
         self._bytes = total = self._bytes + text.__sizeof__() + _FRAME_BYTES
@@ -132,7 +139,7 @@ class Transcript:
         if total > self._most_bytes:
             self._shrink()
         if self.listener is not None:
-            self.listener(Frame(at, source, text))
+            self.listener(Frame(at, source, text, exchange))
 
     def _shrink(self) -> None:
         """Forget the oldest frames: a few more than must be, so that this is done seldom in a long conversation."""
@@ -146,7 +153,7 @@ class Transcript:
 
     def _forget(self, number: int) -> int:
         """Forget a frame: how many bytes it took."""
-        _, source, text = self._frames.pop(number)
+        _, source, text, _ = self._frames.pop(number)
         size = text.__sizeof__() + _FRAME_BYTES
         self._bytes -= size
         if source == "stderr":
@@ -177,13 +184,13 @@ class Transcript:
         return (message for frame in self.frames if frame.source == source for message in frame.messages())
 
     def notes(self) -> list[str]:
-        return [text for _, source, text in self._frames.values() if source == "note"]
+        return [text for _, source, text, _ in self._frames.values() if source == "note"]
 
     def stderr_tail(self) -> tuple[str, ...]:
         """The last lines that the server's process wrote to stderr, fit to be shown."""
         tail: list[str] = []
         for number in reversed(self._stderr):
-            at, _, text = self._frames[number]
+            at, _, text, _ = self._frames[number]
             if at <= self._last_of_others:
                 break
             if not text.isspace() and text:

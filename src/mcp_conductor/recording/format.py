@@ -60,7 +60,8 @@ def header_line(header: Header) -> str:
 
 def entry_line(entry: Entry) -> str:
     """ENTRY as one line of a recording. Not made of a dict: a relay writes two lines for each call."""
-    frame, session, exchange, server = entry
+    frame, session, known, server = entry
+    exchange = frame.exchange if known is None else known
     place = "" if session == FIRST_SESSION else f',"session":{session}'
     if exchange is not None:
         place += f',"exchange":{exchange}'
@@ -99,14 +100,14 @@ def entry_in(fields: Any) -> Entry | None:
             return None
         if isinstance(at, bool):
             return None
-        frame = Frame(float(at), source, text)
+        session, exchange, server = fields.get("session"), fields.get("exchange"), fields.get("server")
+        frame = Frame(float(at), source, text, exchange if _is_number(exchange) else None)
     except (ValueError, OverflowError, KeyError, TypeError):
         return None
-    session, exchange, server = fields.get("session"), fields.get("exchange"), fields.get("server")
     return Entry(
         frame,
         session if _is_number(session) else FIRST_SESSION,
-        exchange if _is_number(exchange) else None,
+        frame.exchange,
         server if isinstance(server, dict) else None,
     )
 

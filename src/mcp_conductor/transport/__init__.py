@@ -31,14 +31,20 @@ class Listener(Protocol):
     def busy(self) -> bool:
         """Whether earlier messages are still being worked on: then no more should be read, to save memory."""
 
-    def heard(self, message: Message, answers: Id | None = None) -> None:
-        """A message; if it has no id, ANSWERS is the id of the request to which it came as the answer."""
+    def heard(self, message: Message, answers: Id | None = None, exchange: int | None = None) -> None:
+        """A message, which came in this HTTP EXCHANGE.
+
+        If it has no id, ANSWERS is the id of the request to which it came as the answer.
+        """
 
     def on_stderr(self, line: str) -> None:
         """A line on the server's stderr."""
 
-    def trace(self, text: str) -> None:
-        """The head of an HTTP request or answer."""
+    def begin_exchange(self) -> int:
+        """A number for an HTTP exchange: a request, its answer, and the messages in both."""
+
+    def trace(self, text: str, exchange: int | None = None) -> None:
+        """The head of the request or answer of an HTTP EXCHANGE; one without a number brings no messages."""
 
     def note(self, text: str) -> None:
         """A remark on something wrong."""
@@ -64,8 +70,11 @@ class Transport(Protocol):
     def speak(self, dialect: Dialect) -> None:
         """From here on the conversation is held in DIALECT."""
 
-    def send(self, message: Message) -> None:
-        """Hand MESSAGE over; never waits. If it cannot be delivered, the listener hears that the server is gone."""
+    def send(self, message: Message) -> int | None:
+        """Hand MESSAGE over; never waits. If it cannot be delivered, the listener hears that the server is gone.
+
+        Over HTTP, returns the number of the exchange in which it goes.
+        """
 
     def abandon(self, request_id: Id) -> None:
         """This request is not waited for any more; if the transport has a stream for it, close it."""

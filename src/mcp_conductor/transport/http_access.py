@@ -51,26 +51,30 @@ class HttpAccess:
         headers: list[tuple[str, str]],
         body: bytes | None = None,
         begun: Response | None = None,
+        *,
+        exchange: int,
     ) -> AsyncIterator[Response]:
         """Send a request with the credentials; the context is its answer. BEGUN is one to what was sent already."""
         everything = [*headers, *self._fixed]
         if self._authorization is not None:
             everything += await self._authorization.headers()
         if begun is None:
-            self._listener.trace(head(f"{method} {url}", everything))
+            self._listener.trace(head(f"{method} {url}", everything), exchange)
         async with self._http.open(method, url, everything, body, begun=begun) as response:
             if begun is None:
-                self._listener.trace(head(f"HTTP {response.status}", response.headers))
+                self._listener.trace(head(f"HTTP {response.status}", response.headers), exchange)
             yield response
 
-    def begin(self, headers: list[tuple[str, str]], body: bytes, on_head: Callable[[Reply], object]) -> Reply | None:
+    def begin(
+        self, headers: list[tuple[str, str]], body: bytes, on_head: Callable[[Reply], object], exchange: int
+    ) -> Reply | None:
         """POST now, if nothing has to be waited for; None if something has, and nothing was sent. See HttpClient."""
         if self._authorization is not None:
             return None
         everything = [*headers, *self._fixed]
         reply = self._http.begin("POST", self.url, everything, body, on_head)
         if reply is not None:
-            self._listener.trace(head(f"POST {self.url}", everything))
+            self._listener.trace(head(f"POST {self.url}", everything), exchange)
         return reply
 
     async def is_gone(self) -> bool:
@@ -86,10 +90,10 @@ class HttpAccess:
                 return False
         return False
 
-    def begun(self, reply: Reply) -> Response:
+    def begun(self, reply: Reply, exchange: int) -> Response:
         """The answer to what `begin` has sent."""
         response = self._http.begun(self.url, reply)
-        self._listener.trace(head(f"HTTP {response.status}", response.headers))
+        self._listener.trace(head(f"HTTP {response.status}", response.headers), exchange)
         return response
 
     async def authorize_after(self, response: Response) -> bool:

@@ -68,11 +68,13 @@ class HttpSse:
         except TimeoutError:
             raise TransportError(f"{self._access.url}: no endpoint event within {self._endpoint_timeout:g} s") from None
 
-    def send(self, message: Message) -> None:
-        task = self._last = asyncio.create_task(self._deliver(message, self._last))
+    def send(self, message: Message) -> int:
+        exchange = self._listener.begin_exchange()
+        task = self._last = asyncio.create_task(self._deliver(message, self._last, exchange))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(self._on_task_ended)
+        return exchange
 
     def abandon(self, request_id: Id) -> None:
         """All replies share one stream; there is nothing to close."""
@@ -93,23 +95,24 @@ class HttpSse:
             self._endpoint.exception()
         await self._access.aclose()
 
-    async def _deliver(self, message: Message, before: "asyncio.Task[None] | None") -> None:
+    async def _deliver(self, message: Message, before: "asyncio.Task[None] | None", exchange: int) -> None:
         """POST, one message after the other: the order of messages matters."""
         if before is not None and not before.done():
             await asyncio.wait({before})
         try:
-            await self._post(message)
+            await self._post(message, exchange)
         except ConductorError as error:
             if message.kind == "request" and message.id is not None:
                 self._listener.failed(message.id, error)
             else:
                 self._listener.note(f"a message was not delivered: {error.message}")
 
-    async def _post(self, message: Message) -> None:
+    async def _post(self, message: Message, exchange: int) -> None:
         body = message.text.encode(errors="surrogateescape")
         while True:
             headers = [("Content-Type", "application/json")]
-            async with self._access.open("POST", self._endpoint.result(), headers, body) as response:
+            url = self._endpoint.result()
+            async with self._access.open("POST", url, headers, body, exchange=exchange) as response:
                 if await self._access.authorize_after(response):
                     continue
                 if not 200 <= response.status < 300:
@@ -130,18 +133,19 @@ class HttpSse:
         return self._access.refusal(what, response, decode(await response.read()))
 
     async def _listen(self) -> None:
+        exchange, headers = self._listener.begin_exchange(), [("Accept", "text/event-stream")]
         try:
             while True:
-                async with self._access.open("GET", self._access.url, [("Accept", "text/event-stream")]) as response:
+                async with self._access.open("GET", self._access.url, headers, exchange=exchange) as response:
                     if await self._access.authorize_after(response):
                         continue
-                    await self._hear(response)
+                    await self._hear(response, exchange)
                 break
             self._end_with(TransportError("the server closed the event stream"))
         except ConductorError as error:
             self._end_with(error)
 
-    async def _hear(self, response: Response) -> None:
+    async def _hear(self, response: Response, exchange: int) -> None:
         if response.status != 200:
             raise await self._refusal("GET", response)
         if response.media_type != "text/event-stream":
@@ -155,7 +159,8 @@ class HttpSse:
                 if event.kind == "endpoint":
                     self._take_endpoint(event.data)
                 elif event.kind == "message" and event.data:
-                    self._listener.heard(decode(event.data.encode(errors="surrogateescape"), self._access.budgets))
+                    heard = decode(event.data.encode(errors="surrogateescape"), self._access.budgets)
+                    self._listener.heard(heard, exchange=exchange)
                 await pace.keep()
             response.insist_on_size("an event", decoder.waiting())
 

@@ -7,7 +7,7 @@ request.
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
 
 from mcp_conductor.bounded.turns import Pace
@@ -66,38 +66,39 @@ class StreamableHttp:
         self._settled = True
         self._access.speak(dialect)
 
-    def send(self, message: Message) -> None:
+    def send(self, message: Message) -> int | None:
         if message.kind != "request" and len(self._tasks) > _MOST_UNDELIVERED:
             if not self._overdue:
                 self._overdue = True
                 self._listener.note(f"{len(self._tasks)} messages of ours are not delivered yet; no more are sent")
-            return
-        gate = self._gate
+            return None
+        gate, exchange = self._gate, self._listener.begin_exchange()
         if message.kind != "request":
-            self._gate = self._start(message, gate)
-        elif (gate is not None and not gate.done()) or not self._begin(message):
-            self._start(message, gate)
+            self._gate = self._start(message, exchange, gate)
+        elif (gate is not None and not gate.done()) or not self._begin(message, exchange):
+            self._start(message, exchange, gate)
+        return exchange
 
-    def _begin(self, message: Message) -> bool:
+    def _begin(self, message: Message, exchange: int) -> bool:
         """Send a request without a task, if that can be done at once: a task would cost as much as all the rest."""
         if message.method == "initialize":  # its answer may begin a session
             return False
         headers, body = self._request(message)
-        reply = self._access.begin(headers, body, partial(self._on_head, message))
+        reply = self._access.begin(headers, body, partial(self._on_head, message, exchange), exchange)
         if reply is not None and message.id is not None:
             self._by_id[message.id] = reply
         return reply is not None
 
-    def _on_head(self, message: Message, reply: Reply) -> None:
+    def _on_head(self, message: Message, exchange: int, reply: Reply) -> None:
         """The head of an answer is there, or none will come."""
         try:
-            self._take_at_once(message, reply)
+            self._take_at_once(message, exchange, reply)
         except ConductorError as error:
             self._fail(message, error)
         except Exception as error:  # noqa: BLE001  # as in a task: no request may wait for its answer
             self._fail(message, TransportError(f"internal error: {error!r}"))
 
-    def _take_at_once(self, message: Message, reply: Reply) -> None:
+    def _take_at_once(self, message: Message, exchange: int, reply: Reply) -> None:
         """Take an answer that has come whole; what is left to be waited for needs a task."""
         if message.id is not None:
             self._by_id.pop(message.id, None)
@@ -105,22 +106,22 @@ class StreamableHttp:
             reply.close()
             if not reply.never_read:
                 raise failure(self._access.url, reply)
-            self._start(message, None)
+            self._start(message, exchange, None)
             return
-        response = self._access.begun(reply)
+        response = self._access.begun(reply, exchange)
         if 200 <= response.status < 300 and response.media_type == "application/json":
             body = response.whole()
             if body is not None:
                 response.insist_on_size("the body of the answer", len(body))
-                self._take_json(message, body)
+                self._take_json(message, exchange, body)
                 return
         # A task that is cancelled before it began closes nothing.
-        self._start(message, None, response).add_done_callback(lambda _: reply.close())
+        self._start(message, exchange, None, response).add_done_callback(lambda _: reply.close())
 
     def _start(
-        self, message: Message, gate: "asyncio.Task[None] | None", begun: Response | None = None
+        self, message: Message, exchange: int, gate: "asyncio.Task[None] | None", begun: Response | None = None
     ) -> "asyncio.Task[None]":
-        task = asyncio.ensure_future(self._deliver(message, gate, begun))
+        task = asyncio.ensure_future(self._deliver(message, exchange, gate, begun))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(partial(self._on_task_ended, message))
@@ -152,20 +153,17 @@ class StreamableHttp:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._session is not None:
             with suppress(ConductorError, TimeoutError):
-                async with (
-                    asyncio.timeout(GOODBYE_SECONDS),
-                    self._access.open("DELETE", self._access.url, self._headers()),
-                ):
+                async with asyncio.timeout(GOODBYE_SECONDS), self._open("DELETE", self._headers()):
                     pass
         await self._access.aclose()
 
     async def _deliver(
-        self, message: Message, gate: "asyncio.Task[None] | None", begun: Response | None = None
+        self, message: Message, exchange: int, gate: "asyncio.Task[None] | None", begun: Response | None
     ) -> None:
         if gate is not None and not gate.done():
             await asyncio.wait({gate})
         try:
-            await self._post(message, begun)
+            await self._post(message, exchange, begun)
         except ConductorError as error:
             self._fail(message, error)
         finally:
@@ -188,17 +186,17 @@ class StreamableHttp:
         error.final = await self._access.is_gone()
         self._listener.failed(request_id, error)
 
-    async def _post(self, message: Message, begun: Response | None) -> None:
+    async def _post(self, message: Message, exchange: int, begun: Response | None) -> None:
         """POST MESSAGE, and take the answer, which may have BEGUN already."""
         while True:
             headers, body = self._request(message)
-            async with self._access.open("POST", self._access.url, headers, body, begun) as response:
+            async with self._access.open("POST", self._access.url, headers, body, begun, exchange=exchange) as response:
                 begun = None
                 if await self._access.authorize_after(response):
                     continue
                 if self._dialect.handshake and message.kind == "request" and message.method == "initialize":
                     self._session = response.header("mcp-session-id")
-                await self._take(message, response)
+                await self._take(message, exchange, response)
                 return
 
     def _request(self, message: Message) -> tuple[list[tuple[str, str]], bytes]:
@@ -223,14 +221,14 @@ class StreamableHttp:
             return {}
         return self._tools.get(str(message.params.get("name")), {})
 
-    async def _take(self, message: Message, response: Response) -> None:
+    async def _take(self, message: Message, exchange: int, response: Response) -> None:
         request_id = message.id if message.kind == "request" else None
         if not 200 <= response.status < 300:
-            await self._take_refusal(message, response)
+            await self._take_refusal(message, exchange, response)
         elif response.media_type == "text/event-stream":
-            await self._follow(response, message)
+            await self._follow(response, message, exchange)
         elif response.media_type == "application/json":
-            self._take_json(message, await response.read())
+            self._take_json(message, exchange, await response.read())
         elif request_id is not None:
             kind = response.media_type or "no content type"
             said = self._access.excerpt(await response.read())
@@ -238,22 +236,22 @@ class StreamableHttp:
         else:
             self._on_delivered(message)
 
-    def _take_json(self, message: Message, body: bytes) -> None:
+    def _take_json(self, message: Message, exchange: int, body: bytes) -> None:
         request_id = message.id if message.kind == "request" else None
-        if not self._hear(body, request_id, message) and request_id is not None:
+        if not self._hear(body, request_id, message, exchange) and request_id is not None:
             said = self._access.excerpt(body)
             raise TransportError(f"{message.method} was answered with a message that is not its answer: {said!r}")
 
-    async def _take_refusal(self, message: Message, response: Response) -> None:
+    async def _take_refusal(self, message: Message, exchange: int, response: Response) -> None:
         """Report a status that means failure; a JSON-RPC error in the body is the answer."""
         said = decode(await response.read())
         in_session = self._session is not None and message.kind == "request" and message.method != "initialize"
         # 401 means that a token is missing, and 404 in a session that the session is over; the body does not matter.
         decided = response.status == 401 or (in_session and response.status == 404)
         if is_rpc_error(said) and message.kind == "request" and not decided:
-            self._listener.heard(said, message.id)
+            self._listener.heard(said, message.id, exchange)
         elif is_rpc_error(said) and message.kind in ("invalid", "batch"):
-            self._listener.heard(said)
+            self._listener.heard(said, None, exchange)
         else:
             what = message.method if message.kind in ("request", "notification") else "our answer"
             raise self._access.refusal(what, response, said, session=in_session)
@@ -266,7 +264,7 @@ class StreamableHttp:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    def _hear(self, data: bytes, request_id: Id | None, message: Message) -> bool:
+    def _hear(self, data: bytes, request_id: Id | None, message: Message, exchange: int) -> bool:
         """Tell what came; whether it was the answer to our request."""
         if not data.strip():
             if request_id is not None:
@@ -275,7 +273,7 @@ class StreamableHttp:
             return False
         heard = decode(data, self._access.budgets)
         self._learn(heard, message)
-        self._listener.heard(heard)
+        self._listener.heard(heard, None, exchange)
         replies = map(classify, heard.raw) if heard.kind == "batch" else [(heard.kind, heard.id, None)]
         return any(kind in ("result", "error", "invalid") and identity == request_id for kind, identity, _ in replies)
 
@@ -291,13 +289,13 @@ class StreamableHttp:
                     self._listener.note(f"the tool {tool.get('name')!r} has an x-mcp-header that is not allowed")
                 self._tools[str(tool.get("name"))] = annotations or {}
 
-    async def _follow(self, response: Response, message: Message) -> None:
+    async def _follow(self, response: Response, message: Message, exchange: int) -> None:
         """Hear a stream of events until it brings the answer; take it up again where it broke off, if it can be."""
         stream = _Resumable()
         request_id = message.id if message.kind == "request" else None
         failure: TransportError | None = None
         try:
-            if await self._events(response, stream, request_id, message):
+            if await self._events(response, exchange, stream, request_id, message):
                 return
         except TransportError as error:
             failure = error
@@ -307,16 +305,16 @@ class StreamableHttp:
             failure = None
             await asyncio.sleep(stream.retry)
             try:
-                async with self._get(stream.last_id) as resumed:
+                async with self._get(stream.last_id) as (resumed, again):
                     _insist_on_stream(resumed, message)
-                    if await self._events(resumed, stream, request_id, message):
+                    if await self._events(resumed, again, stream, request_id, message):
                         return
             except TransportError as error:
                 failure = error
                 stream.fruitless += 1
 
     async def _events(
-        self, response: Response, stream: "_Resumable", request_id: Id | None, message: Message | None
+        self, response: Response, exchange: int, stream: "_Resumable", request_id: Id | None, message: Message | None
     ) -> bool:
         """Hear the events of one connection; whether the answer was among them."""
         decoder = EventStream()
@@ -330,19 +328,23 @@ class StreamableHttp:
                     if message is not None:
                         self._learn(heard, message)
                     answers = heard.kind in ("result", "error", "invalid") and heard.id == request_id
-                    self._listener.heard(heard)
+                    self._listener.heard(heard, None, exchange)
                     if answers and request_id is not None:
                         return True
                 await pace.keep()
             response.insist_on_size("an event", decoder.waiting())
         return False
 
-    @asynccontextmanager
-    async def _get(self, last_id: str | None) -> AsyncIterator[Response]:
+    def _get(self, last_id: str | None) -> AbstractAsyncContextManager[tuple[Response, int]]:
         resume = [] if last_id is None else [("Last-Event-ID", last_id)]
-        headers = [("Accept", "text/event-stream"), *resume, *self._headers()]
-        async with self._access.open("GET", self._access.url, headers) as response:
-            yield response
+        return self._open("GET", [("Accept", "text/event-stream"), *resume, *self._headers()])
+
+    @asynccontextmanager
+    async def _open(self, verb: str, headers: list[tuple[str, str]]) -> AsyncIterator[tuple[Response, int]]:
+        """Send what is no message: the answer, and the number of the exchange."""
+        exchange = self._listener.begin_exchange()
+        async with self._access.open(verb, self._access.url, headers, exchange=exchange) as response:
+            yield response, exchange
 
     async def _listen(self) -> None:
         """Read the GET stream of the server; many servers have none, which is allowed.
@@ -354,13 +356,13 @@ class StreamableHttp:
         while stream.fruitless < MOST_RESUMPTIONS:
             lost = None
             try:
-                async with self._get(stream.last_id) as response:
+                async with self._get(stream.last_id) as (response, exchange):
                     if response.status != 200 or response.media_type != "text/event-stream":
                         if not self.silent.done():  # a new session has asked before
                             self.silent.set_result(f"the server has no stream of its own (GET: {response.status})")
                         return
                     was_open = True
-                    await self._events(response, stream, None, None)
+                    await self._events(response, exchange, stream, None, None)
             except ConductorError as error:
                 lost = error
                 stream.fruitless += 1

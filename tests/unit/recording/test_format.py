@@ -53,8 +53,9 @@ def test_any_text_and_any_place_come_back_as_they_were(seed):
             chance.randrange(10**9) / 1e6,
             chance.choice(["client", "server", "stderr", "http", "note", "process"]),
             some_text(chance) + chance.choice(["", "\udc80", "\ud800", "\udfff"]),
+            chance.choice([None, chance.randrange(1, 99)]),
         )
-        entry = Entry(frame, chance.randrange(1, 99), chance.choice([None, chance.randrange(1, 99)]))
+        entry = Entry(frame, chance.randrange(1, 99), frame.exchange)
         line = entry_line(entry)
         assert "\n" not in line.removesuffix("\n")
         assert len(line.encode().splitlines()) == 1

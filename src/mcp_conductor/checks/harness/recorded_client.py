@@ -5,7 +5,7 @@ what came later nor how the client ended. Over HTTP without sessions it may mix 
 messages of one client to each other is judged only if nothing shows that there were several.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from mcp_conductor.checks.engine.evidence import lines_of
 from mcp_conductor.checks.engine.findings import NotSeen
@@ -93,7 +93,7 @@ def _record_of(
     )
     for request in connection.requests("initialize"):
         connection.initialize = request.params
-    http = list(_http_requests(entries, connection))
+    http = _http_requests(entries, connection)
     connection.session = _session(entries)
     posts = [each.path for each in http if each.method == "POST" and each.message is not None]
     record = ClientRecord("recording", [connection], http, recorded=True)
@@ -101,22 +101,25 @@ def _record_of(
     return record
 
 
-def _http_requests(entries: Sequence[Entry], connection: ClientConnection) -> Iterator[HttpRequest]:
-    """The HTTP requests whose messages are known by their numbers."""
-    known: dict[int, HttpRequest] = {}
+def _http_requests(entries: Sequence[Entry], connection: ClientConnection) -> list[HttpRequest]:
+    """The HTTP requests whose messages are known by their numbers; a head may stand before its message, or after."""
+    found: list[HttpRequest] = []
+    last: dict[int, HttpRequest] = {}
+    bodies = {each.exchange: each.frame for each in entries if each.frame.source == "client"}
     for entry in entries:
         number, frame = entry.exchange, entry.frame
-        if number is None:
+        if number is None or frame.source != "http":
             continue
-        if frame.source == "http" and not frame.text.startswith("HTTP "):
-            known[number] = _request(frame.at, frame.text, connection)
-        elif frame.source == "http" and number in known:
+        if not frame.text.startswith("HTTP "):  # several of one number: it was sent again, for instance with a token
+            last[number] = request = _request(frame.at, frame.text, connection)
+            found.append(request)
+            if (body := bodies.get(number)) is not None:
+                request.body = body.text.encode(errors="surrogateescape")
+                request.message = body.message
+        elif number in last:
             status = frame.text.split("\n", 1)[0].split()[1:2]
-            known[number].status = int(status[0]) if status and status[0].isdecimal() else 0
-        elif frame.source == "client" and number in known:
-            known[number].body = frame.text.encode(errors="surrogateescape")
-            known[number].message = frame.message
-    yield from known.values()
+            last[number].status = int(status[0]) if status and status[0].isdecimal() else 0
+    return found
 
 
 def _request(at: float, head: str, connection: ClientConnection) -> HttpRequest:

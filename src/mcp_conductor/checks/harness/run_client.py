@@ -69,7 +69,7 @@ class _ClientOutput:
         self._state = state
         self._record = state.record
 
-    def heard(self, message: Message, answers: Id | None = None) -> None:  # noqa: ARG002
+    def heard(self, message: Message, answers: Id | None = None, exchange: int | None = None) -> None:  # noqa: ARG002
         _keep(self._record.out, message.text)
         self._look(message.text)
 
@@ -83,7 +83,10 @@ class _ClientOutput:
         if page is not None and not self._state.over:
             self._state.begin(_visit(page))
 
-    def trace(self, text: str) -> None: ...
+    def begin_exchange(self) -> int:
+        return 0
+
+    def trace(self, text: str, exchange: int | None = None) -> None: ...
 
     def note(self, text: str) -> None: ...
 

@@ -216,3 +216,25 @@ def test_the_manual_says_how_many_requirements_can_be_seen_in_a_recording():
     judged = sum(each.recorded is not None for _, each in WATCHED.items())
     manual = (Path(__file__).parents[4] / "docs" / "check.md").read_text()
     assert f"({judged} of {len(WATCHED.items())})" in manual
+
+
+def test_a_request_that_was_sent_again_with_a_token_is_judged_each_time():
+    head = "POST http://h/mcp\nAccept: application/json, text/event-stream\nContent-Type: application/json"
+    (asked, answered, _), later = opening(), "\nMCP-Protocol-Version: 2025-11-25"
+    said = [
+        (*asked, 1),
+        ("http", head, 1),
+        ("http", "HTTP 401", 1),
+        ("http", head, 1),
+        ("http", "HTTP 200", 1),
+        (*answered, 1),
+        (CLIENT, {"method": "notifications/initialized"}, 2),
+        ("http", head + later, 2),
+        ("http", "HTTP 202", 2),
+    ]
+    statuses = {each.id: each.status for each in judge_client(frames(said)).outcomes}
+    assert statuses["http-accept-header-client"] == statuses["http-version-header-client"] == "passed"
+    said[3] = ("http", head.replace("application/json,", ""), 1)
+    assert broken(said) == ["http-accept-header-client"]
+    said[3], said[7] = ("http", head, 1), ("http", head, 2)
+    assert broken(said) == ["http-version-header-client"]
