@@ -1,6 +1,7 @@
 """`conductor discover --from`: what was recorded becomes a suite that passes at once."""
 
 import json
+import subprocess
 
 import pytest
 from tests import prefork
@@ -108,3 +109,81 @@ def test_the_suite_of_a_real_server_passes_twenty_times(conductor, recorded, sui
     suite()
     for _ in range(20):
         assert passes(conductor("test", SUITE, "--json", *flags, "--", *server))["passed"] == requests - 1
+
+
+# A client that answers questions as tasks, and a server with tools for such clients alone.
+
+TASKS = {"requests": {"elicitation": {"create": {}}, "sampling": {"createMessage": {}}}}
+LATER = """
+from raw import ask, hear, hello, result
+offered = hello(tools={})["capabilities"]
+waits = "elicitation" in offered.get("tasks", {}).get("requests", {})
+tool = {"name": "ask_later" if waits else "ask_now", "inputSchema": {"type": "object"}}
+form = {"message": "Who?", "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}
+while request := hear():
+    if request["method"] == "tools/list":
+        result(request, {"tools": [tool]})
+    elif request["method"] == "tools/call":
+        task = ask("q1", "elicitation/create", task={"ttl": 1000}, **form)["result"]["task"]
+        while (now := ask("q2", "tasks/get", taskId=task["taskId"])["result"])["status"] == "working":
+            pass
+        said = ask("q3", "tasks/result", taskId=task["taskId"])["result"]["content"]["name"]
+        result(request, {"content": [{"type": "text", "text": f"{said} by {task['taskId']}: {now['status']}"}]})
+"""
+
+
+def record_tasks(verify, server, calls):
+    """Be a client whose tasks need no time, by way of `conductor record`."""
+    words = [*CONDUCTOR, "record", "-o", "said.jsonl", "--", *server]
+    client = prefork.start(
+        words, cwd=verify.folder, env=verify.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+
+    def say(**members):
+        client.stdin.write(json.dumps({"jsonrpc": "2.0", **members}) + "\n")
+        client.stdin.flush()
+
+    times = {"createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttl": None}
+    info = {"name": "c", "version": "1"}
+    capabilities = {"elicitation": {}, "sampling": {}, "tasks": TASKS}
+    opening = {"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": info}
+    message = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "42"}}
+    answers, kept = {"elicitation/create": {"action": "accept", "content": {"name": "Ada"}}}, {}
+    answers["sampling/createMessage"] = message
+    for number, (method, params) in enumerate([("initialize", opening), *calls]):
+        say(id=number, method=method, params=params)
+        while (heard := json.loads(client.stdout.readline())).get("id") != number or "method" in heard:
+            if heard.get("method") in answers:
+                task = f"later-{len(kept)}-abcdef"
+                kept[task] = answers[heard["method"]]
+                say(id=heard["id"], result={"task": {"taskId": task, "status": "working", **times}})
+            elif heard.get("method") == "tasks/get":
+                say(id=heard["id"], result={"taskId": heard["params"]["taskId"], "status": "completed", **times})
+            elif heard.get("method") == "tasks/result":
+                meta = {"io.modelcontextprotocol/related-task": heard["params"]}
+                say(id=heard["id"], result={**kept[heard["params"]["taskId"]], "_meta": meta})
+        if method == "initialize":
+            say(method="notifications/initialized")
+    client.communicate(timeout=20)
+
+
+def test_tools_for_clients_with_tasks_are_tested_with_such_a_client(conductor, verify, suite, serve):
+    record_tasks(verify, serve(LATER), [("tools/list", {}), ("tools/call", {"name": "ask_later", "arguments": {}})])
+    tests, _ = suite()
+    assert load(str(verify.folder / SUITE)).data["client"]["tasks"] == ["sampling", "elicitation"]
+    assert tests["calls ask_later"]["client"] == {
+        "elicitation": [{"reply": {"action": "accept", "content": {"name": "Ada"}}}]
+    }
+    assert passes(conductor("test", SUITE, "--json", "--", *serve(LATER)))["passed"] == 2
+
+
+@pytest.mark.slow
+@pytest.mark.peers
+def test_tools_of_others_for_clients_with_tasks_are_tested(conductor, verify, suite):
+    server = everything(None)[0]
+    names = ["trigger-elicitation-request-async", "trigger-sampling-request-async"]
+    calls = [("tools/call", {"name": name, "arguments": {"prompt": "hi"}}) for name in names]
+    record_tasks(verify, server, [("ping", {}), *calls])
+    tests, _ = suite()
+    assert {f"calls {name}" for name in names} <= set(tests)
+    assert passes(conductor("test", SUITE, "--json", "--", *server))["passed"] == 3

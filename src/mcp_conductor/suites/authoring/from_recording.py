@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.dialect import DIALECTS, META, NEWEST_HANDSHAKE, Dialect, named_in
-from mcp_conductor.protocol.message import compact
+from mcp_conductor.protocol.dialect import DIALECTS, META, NEWEST_HANDSHAKE, RELATED_TASK, Dialect, named_in
+from mcp_conductor.protocol.message import Message, compact
 from mcp_conductor.recording.dialogue import Asked, Dialogue, Question
 from mcp_conductor.recording.flows import Flow, Place, flows
 from mcp_conductor.suites.authoring.case_drafts import CaseDraft
@@ -22,6 +22,7 @@ from mcp_conductor.suites.authoring.recorded_rounds import ASKED, Rounds
 from mcp_conductor.suites.authoring.recorder import Recorder, literally, plain_data
 from mcp_conductor.suites.authoring.trials import Tried
 from mcp_conductor.suites.authoring.yaml_text import is_writable
+from mcp_conductor.suites.language.client_tasks import OF_TASKS
 from mcp_conductor.suites.language.expectations import Observed
 from mcp_conductor.suites.matching.paths import spelled
 from mcp_conductor.text.redaction import REDACTED
@@ -70,10 +71,11 @@ class _Author:
                 continue
             self._flows.setdefault(flow.source.exchange, []).append(flow)
         self._changing = {str(flow.value) for flows in self._flows.values() for flow in flows}
+        self._tasks = _ended_tasks(dialogue.questions)
         self._recorder = Recorder(
             now=began,
             personal=personal,
-            flowing=tuple(self._changing),
+            flowing=(*self._changing, *self._tasks),  # our client gives its tasks other ids
             redact=lambda text: text.replace(REDACTED, ""),
         )
         self._rounds = Rounds.of(dialogue)
@@ -112,6 +114,9 @@ class _Author:
         answer = next((each.raw.get("result") for each in roots if each is not None), None) or self._rounds.roots()
         if "roots" in offered:
             kinds["roots"] = plain_data(_members(answer).get("roots", []))
+        of_tasks = _members(_members(offered.get("tasks")).get("requests"))
+        if tasks := [kind for kind, name in OF_TASKS.items() if kind in kinds and name in _members(of_tasks.get(kind))]:
+            kinds["tasks"] = tasks
         return kinds
 
     # One request.
@@ -155,7 +160,7 @@ class _Author:
         action = _shorthand(method, params) or {"request": {"method": method, **({"params": params} if params else {})}}
         if method == "tasks/get":
             action["until"] = _WAIT
-        script = self._rounds.script(asked) or _script(asked.questions)
+        script = self._rounds.script(asked) or _script(asked.questions, self._tasks)
         if script:
             action["client"] = script
         captures = {self._name(flow): _capture(flow.source) for flow in self._flows.get(asked.number, ())}
@@ -257,17 +262,39 @@ def _shorthand(method: str, params: Mapping[str, Any]) -> Json | None:
     return None
 
 
-def _script(questions: list[Question]) -> Json:
-    """What the client answered, in order."""
+def _script(questions: list[Question], tasks: Mapping[str, Message]) -> Json:
+    """What the client answered, in order; by TASKS, what these ended with."""
     script: Json = {}
     for question in questions:
-        kind = ASKED.get(question.message.method)
-        if kind is None or question.answer is None or not is_writable(question.answer.raw):
+        kind, answer = ASKED.get(question.message.method), question.answer
+        if (task := _task_in(answer)) is not None:
+            answer = tasks.get(task)
+        if kind is None or answer is None or not is_writable(answer.raw):
             continue
-        member = "reply" if question.answer.kind == "result" else "error"
-        answer = question.answer.raw["result" if member == "reply" else "error"]
-        script.setdefault(kind, []).append({member: plain_data(answer)})
+        member = "reply" if answer.kind == "result" else "error"
+        said = answer.raw["result" if member == "reply" else "error"]
+        if task is not None and isinstance(said, dict):  # our client says by itself which task it was
+            meta = {key: each for key, each in _members(said.get("_meta")).items() if key != RELATED_TASK}
+            said = {key: each for key, each in said.items() if key != "_meta"} | ({"_meta": meta} if meta else {})
+        script.setdefault(kind, []).append({member: plain_data(said)})
     return script
+
+
+def _ended_tasks(questions: list[Question]) -> dict[str, Message]:
+    """What the tasks of the client ended with, by their ids."""
+    found: dict[str, Message] = {}
+    for question in questions:
+        task = question.message.params.get("taskId")
+        if question.message.method == "tasks/result" and isinstance(task, str) and question.answer is not None:
+            found[task] = question.answer
+    return found
+
+
+def _task_in(answer: Message | None) -> str | None:
+    """The id of the task that ANSWER is in place of an answer."""
+    result = answer.raw.get("result") if answer is not None and answer.kind == "result" else None
+    task = _members(_members(result).get("task")).get("taskId")
+    return task if isinstance(task, str) else None
 
 
 def _capture(place: Place) -> Any:

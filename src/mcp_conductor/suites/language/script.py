@@ -12,12 +12,14 @@ from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND, Dialect
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.report.model import Finding
 from mcp_conductor.suites.language.actions import Names
+from mcp_conductor.suites.language.client_tasks import OF_TASKS, ClientTasks
 from mcp_conductor.suites.language.templates import Template
 from mcp_conductor.suites.language.variables import Filling, Variables, filling
 from mcp_conductor.suites.matching.expected import Expected, compile_expected
 from mcp_conductor.values import dataclass
 
-CLIENT_KEYS = ("roots", "sampling", "elicitation")
+CLIENT_KEYS = ("roots", "sampling", "elicitation", "tasks")
+_TASKS = "tasks."
 _WHOLE_MESSAGE = {"role", "content", "model"}
 _METHODS = {"sampling": "sampling/createMessage", "elicitation": "elicitation/create"}
 _WORDS = {"sampling": ("auto", "reject"), "elicitation": ("auto", "accept", "decline", "reject", "cancel")}
@@ -40,10 +42,13 @@ class Script:
     turns: dict[str, tuple[Turn, ...]]
     always: dict[str, Turn]
     roots: Filling | None
+    tasks: tuple[str, ...] = ()  # which questions may be asked as tasks
 
     @property
     def kinds(self) -> set[str]:
-        return {*self.turns, *self.always, *(() if self.roots is None else ("roots",))}
+        """What it answers: sampling; `tasks.sampling`, where that may be asked as a task."""
+        tasks = (f"{_TASKS}{kind}" for kind in self.tasks)
+        return {*self.turns, *self.always, *(() if self.roots is None else ("roots",)), *tasks}
 
     @property
     def needs(self) -> frozenset[str]:
@@ -72,7 +77,10 @@ def read_script(given: Field, known: Names) -> Script:
     if "roots" in members:
         members["roots"].items()
         roots = filling(members["roots"], known)
-    return Script(turns, always, roots)
+    tasks: tuple[str, ...] = ()
+    if "tasks" in members:
+        tasks = tuple(read_all(lambda field: field.one_of(tuple(OF_TASKS)), members["tasks"].items()))
+    return Script(turns, always, roots, tasks)
 
 
 def _turns_of(kind: str, known: Names) -> Callable[[Field], Turn]:
@@ -108,6 +116,7 @@ class ScriptedAnswers(Answers):
     def __init__(self, kinds: Iterable[str]) -> None:
         super().__init__()
         self._kinds = frozenset(kinds)
+        self._tasks = ClientTasks(frozenset(each for each in OF_TASKS if {each, _TASKS + each} <= self._kinds))
         self._left: dict[str, deque[Turn]] = {}
         self._always: dict[str, Turn] = {}
         self._variables: Variables | None = None
@@ -160,12 +169,19 @@ class ScriptedAnswers(Answers):
             declared["sampling"] = {}
         if "elicitation" in self._kinds and dialect.elicitation is not None:
             declared["elicitation"] = dialect.elicitation
+        if self._tasks.kinds and dialect.tasks == "core":
+            declared["tasks"] = self._tasks.capability()
         return declared
 
     def to(self, method: str, params: Json, dialect: Dialect) -> Answer | Awaitable[Answer]:
         kind = next((kind for kind, each in _METHODS.items() if each == method), None)
         if kind is None:
-            return super().to(method, params, dialect)
+            return self._tasks.to(method, params) or super().to(method, params, dialect)
+        answer = self._to(kind, method, params)
+        task = params.get("task")
+        return self._tasks.make(answer, task) if isinstance(task, dict) and kind in self._tasks.kinds else answer
+
+    def _to(self, kind: str, method: str, params: Json) -> Answer:
         left = self._left.get(kind)
         turn = left.popleft() if left else self._always.get(kind)
         if turn is None:

@@ -121,3 +121,52 @@ def test_a_question_that_is_not_the_expected_one_is_answered_and_told_of(expect,
 def test_a_script_that_cannot_be_is_refused(text):
     with pytest.raises(UsageError):
         script(text)
+
+
+# Questions as tasks of the client.
+
+TASK = {"task": {"ttl": 60000}}
+
+
+def test_a_question_that_is_asked_as_a_task_is_answered_as_one():
+    found = answers("{elicitation: [{reply: {n: 5}}], tasks: [elicitation]}")
+    made = found.to("elicitation/create", {**FORM, **TASK}, DIALECT).result["task"]
+    assert (made["status"], made["ttl"]) == ("working", 60000)
+    asked = {"taskId": made["taskId"]}
+    assert found.to("tasks/get", asked, DIALECT).result == {**made, "status": "completed"}
+    assert found.to("tasks/result", asked, DIALECT).result == {
+        "action": "accept",
+        "content": {"n": 5},
+        "_meta": {"io.modelcontextprotocol/related-task": asked},
+    }
+    assert found.findings() == []
+
+
+def test_an_error_is_that_of_a_task_which_failed():
+    found = answers("{sampling: [{error: {code: -1, message: no}}], tasks: [sampling]}")
+    asked = {"taskId": found.to("sampling/createMessage", TASK, DIALECT).result["task"]["taskId"]}
+    assert found.to("tasks/get", asked, DIALECT).result["status"] == "failed"
+    assert found.to("tasks/result", asked, DIALECT).error == {"code": -1, "message": "no"}
+
+
+def test_tasks_are_declared_for_what_is_answered_where_the_revision_has_them():
+    found = answers("{sampling: auto, tasks: [sampling, elicitation]}", "elicitation: auto")
+    assert found.capabilities(DIALECT)["tasks"] == {
+        "requests": {"sampling": {"createMessage": {}}, "elicitation": {"create": {}}}
+    }
+    assert "tasks" not in found.capabilities(DIALECTS["2025-06-18"])
+    assert "tasks" not in found.capabilities(DIALECTS["2026-07-28"])
+    assert answers("{sampling: auto, tasks: [elicitation]}").capabilities(DIALECT) == {"sampling": {}}
+    assert "tasks" not in answers("sampling: auto").capabilities(DIALECT)
+
+
+def test_a_question_is_answered_at_once_where_tasks_were_not_declared():
+    found = answers("{elicitation: [{reply: {n: 5}}], sampling: auto, tasks: [sampling]}")
+    assert found.to("elicitation/create", {**FORM, **TASK}, DIALECT).result["action"] == "accept"
+    assert found.to("tasks/get", {"taskId": "x"}, DIALECT).error["code"] == -32602
+    assert answers("sampling: auto").to("tasks/get", {"taskId": "x"}, DIALECT).error["code"] == -32601
+
+
+def test_what_can_be_a_task_is_checked():
+    with pytest.raises(UsageError, match="roots"):
+        script("tasks: [roots]")
