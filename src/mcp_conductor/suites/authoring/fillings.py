@@ -19,6 +19,7 @@ from mcp_conductor.protocol.schema_weight import is_vast
 from mcp_conductor.protocol.uri_template import UriTemplate, parse
 from mcp_conductor.suites.authoring.case_drafts import CaseDraft
 from mcp_conductor.suites.authoring.known_values import KnownValues
+from mcp_conductor.suites.authoring.outward import outward_argument, outward_text
 from mcp_conductor.suites.authoring.recorder import plain_data, plain_text
 from mcp_conductor.suites.authoring.yaml_text import is_writable
 from mcp_conductor.text.visible import cut
@@ -56,7 +57,7 @@ def _of_tool(draft: CaseDraft, tool: Json, known: KnownValues) -> list[CaseDraft
     for choice in islice(_other_choices(offers), MOST_WAYS):
         arguments = {**sample_arguments(schema, suggest, choice), **given}
         ways += [] if arguments in ways else [arguments]
-    return [_called(draft, tool, schema, each) for each in ways]
+    return [_called(draft, tool, schema, each, given) for each in ways]
 
 
 def _suggesting(schema: Any) -> Json:
@@ -73,7 +74,7 @@ def _other_choices(offers: Mapping[str, int]) -> Iterator[dict[str, int]]:
         yield from ({name: choice} for name, count in offers.items() if choice < count)
 
 
-def _called(draft: CaseDraft, tool: Json, schema: Any, arguments: Json) -> CaseDraft:
+def _called(draft: CaseDraft, tool: Json, schema: Any, arguments: Json, given: Json) -> CaseDraft:
     if not is_writable(arguments):
         return replace(draft, gap="its arguments cannot be written in a test file")
     call = {"tool": plain_text(tool["name"]), **({"args": plain_data(arguments)} if arguments else {})}
@@ -81,6 +82,10 @@ def _called(draft: CaseDraft, tool: Json, schema: Any, arguments: Json) -> CaseD
     execution = tool.get("execution")
     if isinstance(execution, dict) and execution.get("taskSupport") == "required":
         return replace(filled, skip="it can only be called as a task")
+    if (outward := outward_argument(schema, arguments, given)) is not None:
+        name, place = outward
+        mend = f"give it with --arg {tool['name']}.{name}=…, or put in another and remove this line"
+        return replace(filled, skip=f"{name} would lead to another host ({cut(place, _LONGEST_NOTE)}): {mend}")
     problems = complaints(arguments, schema) if schema is not None else []
     return replace(filled, skip=f"no arguments that fit its schema are known: {problems[0]}") if problems else filled
 
@@ -116,7 +121,7 @@ def _of_template(draft: CaseDraft, text: str, known: KnownValues) -> list[CaseDr
         return [replace(unfilled, skip=str(error))]
     about = str(draft.item.get("description") or "")
     suggested = {name: [each for each in known.texts(name, text, about) if each != SAMPLE] for name in template.names}
-    values = {name: [*draft.completed.get(name, ()), *suggested[name]] for name in template.names}
+    values = {name: _staying([*draft.completed.get(name, ()), *suggested[name]]) for name in template.names}
     given = known.given.texts(text, template.names)
     values |= {name: [value] for name, value in given.items()}
     missing = ", ".join(name for name, some in values.items() if not some)
@@ -125,6 +130,11 @@ def _of_template(draft: CaseDraft, text: str, known: KnownValues) -> list[CaseDr
         return [replace(unfilled, skip=f"no value for {missing} is known: put one in, then remove this line")]
     shown = list(dict.fromkeys(uris))[:MOST_WAYS]
     return [replace(draft, title=f"reads {uri} by {text}", action={"read": plain_text(uri)}) for uri in shown]
+
+
+def _staying(texts: Iterable[str]) -> list[str]:
+    """TEXTS without addresses of other hosts."""
+    return [each for each in texts if outward_text(each) is None]
 
 
 def _expanded(template: UriTemplate, values: Mapping[str, list[str]]) -> Iterator[str]:
@@ -153,11 +163,13 @@ def _of_prompt(draft: CaseDraft, item: Json, known: KnownValues) -> list[CaseDra
         else []
     )
     values = {
-        each["name"]: [
-            *draft.completed.get(each["name"], ()),
-            *known.texts(each["name"], name, str(each.get("description") or "")),
-            SAMPLE,
-        ]
+        each["name"]: _staying(
+            [
+                *draft.completed.get(each["name"], ()),
+                *known.texts(each["name"], name, str(each.get("description") or "")),
+                SAMPLE,
+            ]
+        )
         for each in every
         if each.get("required") is True
     }
