@@ -64,7 +64,11 @@ class Spoiling:
         """SPEAKER replies: what is to go wrong with that, if anything is."""
         if reply.kind not in ("result", "error") or reply.id is None:
             return None
-        return self._open[speaker].pop((scope, reply.id), None)
+        plan = self._open[speaker].pop((scope, reply.id), None)
+        if plan is not None and plan.spoiled.leaves(reply.raw):
+            self._faults.missed(plan.spoiled)
+            return None
+        return plan
 
     def forget(self, plan: PlannedFault) -> None:
         """No reply comes that it would be for."""

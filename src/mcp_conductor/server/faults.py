@@ -277,6 +277,11 @@ class Faults:
                 self._counts[index] -= 1
                 self._unable[index] += 1
 
+    def missed(self, spoiled: SpoiledReply) -> None:
+        """Those of SPOILED have not struck after all: they left the reply as it was."""
+        for index, _ in spoiled.struck:
+            self._struck[index] -= 1
+
     def report(self) -> list[str]:
         """How often each has struck so far, in lines for people."""
         counts = zip(self._faults, self._struck, self._counts, self._unable, strict=True)

@@ -70,6 +70,11 @@ class SpoiledReply:
     def truncates(self) -> bool:
         return self.part < 1.0
 
+    def leaves(self, reply: Json) -> bool:
+        """Whether nothing comes of it, because all that it would change of REPLY is not there."""
+        rest = SpoiledReply(self.random, self.struck, changes=self.changes, complain=self.complain, leave=self.leave)
+        return bool(self.changes) and self == rest and self.changed(reply) == reply
+
     def changed(self, reply: Json) -> Json:
         for change in self.changes:
             reply = self._result(change, reply, dict)

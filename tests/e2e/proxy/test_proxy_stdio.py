@@ -70,6 +70,16 @@ def test_a_reply_is_spoiled_and_the_next_is_not(pair, name, params, lines):
     assert between.recorded("note") == [f"fault {name} strikes tools/call (id 1)"]
 
 
+@pytest.mark.parametrize("path", ["result.nothing", "result.method.deeper", "error.code"])
+def test_a_fault_that_leaves_a_reply_as_it_was_has_not_struck(pair, path):
+    between = pair(fault("drop_field", path=path))
+    between.ask(1, a="é")
+    assert between.line() == b'{"jsonrpc": "2.0", "id": 1, "result": {"method": "tools/call", "a": "\\u00e9"}}\n'
+    code, _, err = between.end()
+    assert (code, err) == (0, "fault drop_field (tools/call): never struck: 1 such request came\n")
+    assert between.recorded("note") == []
+
+
 def test_a_reply_can_be_larger(pair):
     between = pair(fault("oversize", bytes=300_000))
     between.ask(1)
