@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 REDACTED = "[redacted]"
 _REMEMBERED = 1000  # bytes of earlier lines
 _SHORTEST_WORD = 8  # characters of a word of a command line that is taken for a secret
-_SOUNDS_SECRET = "(?i)key|token|secret|pass|auth|cred|session|private"
+_SOUNDS_SECRET = "(?i)key|token|secret|pass|auth|cred|session|private|bearer|cookie|(?<![a-z])pat(?![a-z])"
 _COOKIES = ("cookie", "set-cookie")
 # Headers of the protocols themselves, which only sound secret: a recording without them cannot be understood.
 _OPEN_HEADERS = ("mcp-session-id", "www-authenticate", "proxy-authenticate", "access-control-allow-credentials")
@@ -129,8 +129,9 @@ def masked_by_name(text: str) -> str:
 
 
 def secrets_by_name(environment: Mapping[str, str]) -> list[str]:
-    """The values whose names say that they are secrets: those of an environment that was not made for us."""
-    return [value for name, value in environment.items() if value and _sounds_secret(name)]
+    """The secrets of an environment that was not made for us: values whose names say so, and passwords of URLs."""
+    values = [value for name, value in environment.items() if value and _sounds_secret(name)]
+    return [*values, *(secret for value in environment.values() for secret in secrets_of_words([value]))]
 
 
 def secrets_of_headers(headers: Mapping[str, str]) -> list[str]:
@@ -206,7 +207,7 @@ def secrets_of_words(words: Iterable[str]) -> list[str]:
 
 def _secrets_of_word(word: str, before: str) -> Iterator[str]:
     """The values in WORD that a name gives away, in it or in the flag BEFORE it."""
-    values = list(_named_values(word))
+    values = [*_named_values(word), *_values_in_json(word)]
     if "=" not in word and not word.startswith("-") and re.match("-[^=]*$", before) and _sounds_secret(before):
         values.append(word)
     header = re.fullmatch(_HEADER, word, re.DOTALL)
@@ -223,6 +224,26 @@ def _named_values(word: str) -> Iterator[str]:
         if _sounds_secret(each[1]):
             yield word[each.end() :] if each.start() == begin else each[2]
         begin = each.end() if each.start() == 0 and word.startswith("-") else -1
+
+
+def _values_in_json(word: str) -> Iterator[str]:
+    """The texts in WORD, if it is JSON or a flag with JSON, whose names sound secret."""
+    begin = word.find("{")
+    if begin < 0 or '"' not in word:
+        return
+    import json
+
+    try:
+        left: list[object] = [json.loads(word[begin:])]
+    except (ValueError, RecursionError):
+        return
+    while left:
+        part = left.pop()
+        if isinstance(part, list):
+            left += part
+        elif isinstance(part, dict):
+            left += part.values()
+            yield from (value for name, value in part.items() if isinstance(value, str) and _sounds_secret(name))
 
 
 def _words_of_script(script: str) -> list[str]:
