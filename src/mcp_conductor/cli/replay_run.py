@@ -13,6 +13,7 @@ from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.recording.reader import Recording, read_recording
 from mcp_conductor.replaying.matching import Pool
+from mcp_conductor.replaying.playing import PROGRESS_LEAD
 from mcp_conductor.replaying.recorded_calls import calls_of_sessions
 from mcp_conductor.replaying.replay_server import ReplayServer
 from mcp_conductor.replaying.request_keys import Forget
@@ -32,7 +33,7 @@ class Replay:
         self._path = os.path.join(terminal.directory, os.path.expanduser(file))
         self._recording = read_recording(self._path, shown=file)
         self._pool = self._read_pool(given)
-        self._options: dict[str, Any] = {"real_time": real_time, "complain": terminal.say}
+        self._options: dict[str, Any] = {"real_time": real_time, "lead": PROGRESS_LEAD, "complain": terminal.say}
         self._make: Callable[..., ReplayServer] = ReplayServer
         self._grown: GrowingRecording | None = None
 

@@ -21,6 +21,10 @@ from mcp_conductor.server.definitions import AskFailed
 from mcp_conductor.server.state import Subscriber
 
 LONGEST_PAUSE = 3600.0  # seconds between two steps, however long it was in the recording
+# A client that forgets its listener with the reply loses all progress that it reads together with the reply: the
+# TypeScript SDK does, on stdio and HTTP+SSE. With 20 ms, it lost nothing in 2,000 calls on a machine with twice as
+# many busy processes as cores; with 5 ms, it lost some in 27 of them.
+PROGRESS_LEAD = 0.02
 UNANSWERED_SECONDS = 10.0  # in which a client may cancel what has no answer in the recording
 _WAITED_FOR = ("answered", "hold")
 _NO_ANSWER = "the recording has no answer to this request: "
@@ -68,6 +72,7 @@ class Playing:
         message: Message,
         *,
         real_time: bool,
+        lead: float,
         complain: Callable[[str], None],
     ) -> None:
         self._call = call
@@ -80,12 +85,14 @@ class Playing:
         self._questions: dict[int, asyncio.Task[None]] = {}
         kinds = [step.kind for step in call.steps]
         self._place = kinds.index("reply") if "reply" in kinds else len(kinds)
+        has_progress = self._token is not None and "progress" in kinds[: self._place]
+        self._lead = lead if has_progress else 0.0
 
     @property
     def at_once(self) -> bool:
         """Whether there is nothing to wait for before the reply."""
         waits = any(step.kind in _WAITED_FOR for step in self._call.steps[: self._place])
-        return self._call.replied and not self._real_time and not waits
+        return self._call.replied and not self._real_time and not waits and not self._lead
 
     def reply_at_once(self, send: Send) -> Json:
         """Say what came before the reply: the reply."""
@@ -100,6 +107,8 @@ class Playing:
             await asyncio.sleep(UNANSWERED_SECONDS)  # unless the client cancels the request, which ends this
         if self._call.replied and self._real_time:
             await self._pause(self._call.steps[self._place])
+        if self._lead:
+            await asyncio.sleep(self._lead)
         return self.recorded_reply()
 
     def recorded_reply(self) -> Json:

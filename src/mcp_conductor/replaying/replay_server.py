@@ -59,6 +59,7 @@ class ReplayServer(Server):
         transport: TransportConfig,
         *,
         real_time: bool = False,
+        lead: float = 0.0,  # seconds by which progress comes before the reply
         complain: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.pool = pool
@@ -67,6 +68,7 @@ class ReplayServer(Server):
         self.added = 0  # requests that are in the recording only since now
         self.not_added = 0  # and those that should be, but could not be written
         self._real_time = real_time
+        self._lead = lead
         self._told = 0
         self._talks: dict[Client, Talk] = {}
         self._described: OrderedDict[str, Talk] = OrderedDict()  # with clients of the modern era
@@ -243,7 +245,7 @@ class ReplayServer(Server):
         return compact([client.capabilities, info]) if self._many else ""
 
     def _playing(self, call: RecordedCall, client: Client, talk: Talk, message: Message) -> Playing:
-        return Playing(call, client, talk, message, real_time=self._real_time, complain=self._tell)
+        return Playing(call, client, talk, message, real_time=self._real_time, lead=self._lead, complain=self._tell)
 
     def _tell(self, line: str) -> None:
         self._told += 1

@@ -24,6 +24,7 @@ from tests.e2e.test_record_peers import (
 
 TRANSPORTS = {"stdio": "stdio", "http": "streamable-http", "sse": "sse"}
 SOON = 60.0
+PEERS = SERVERS.parent / "peers"
 CHATTY = (sys.executable, str(SERVERS / "sdk_chatty.py"))
 pytestmark = [
     pytest.mark.peers,
@@ -283,6 +284,30 @@ async def test_a_call_that_was_cancelled_is_cancelled_again_and_the_session_goes
     assert "notifications/cancelled" in file.read_text()
     with replayed(file, transport) as where:
         assert await seen(where, transport) == then
+
+
+def progress_heard(where, transport, times, *, version="2"):
+    """What a client of the TypeScript SDK hears of the progress of the same call, made several times."""
+    call = ("trigger-long-running-operation", json.dumps({"duration": 0.1, "steps": 5}))
+    words = (where,) if isinstance(where, str) else where
+    client = str(PEERS / "clients" / "progress.mjs")
+    done = subprocess.run(
+        (node(), client, version, str(times), transport, *call, *words),
+        capture_output=True, text=True, timeout=SOON, check=True,
+    )  # fmt: skip
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("transport", "version"),
+    [("stdio", "2"), ("sse", "1"), slow("stdio", "1"), slow("sse", "2"), slow("http", "1"), slow("http", "2")],
+)
+def test_no_progress_is_lost_in_a_client_that_forgets_its_listener_with_the_reply(transport, version, tmp_path):
+    """The TypeScript SDK's does: it takes notifications later than a reply that it reads at the same time."""
+    file = tmp_path / "said.jsonl"
+    progress_heard(recorded(everything(), file), "stdio", 1)
+    with replayed(file, transport) as where:
+        assert progress_heard(where, transport, 20, version=version) == [[1, 2, 3, 4, 5]] * 20
 
 
 async def asked_by_everything(where, transport):

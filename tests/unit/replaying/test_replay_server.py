@@ -12,6 +12,7 @@ from mcp_conductor.replaying.replay_server import ReplayServer
 from mcp_conductor.server.client import Client
 from mcp_conductor.server.config import TransportConfig
 
+SOON = 10.0
 STDIO = TransportConfig(type="stdio")
 OPENING = [request(0, "initialize"), result(0, protocolVersion=NEWEST_HANDSHAKE.version)]
 
@@ -72,6 +73,21 @@ async def test_progress_has_the_token_of_this_client_and_one_without_hears_none(
     assert await peer.quiet() == ["notifications/progress", {}]
     assert peer.heard[0]["params"] == {"progressToken": 77, "progress": 1}
     assert await opened(*said).ask(5).quiet() == [{}]
+
+
+async def test_a_reply_comes_later_than_progress_that_a_client_asked_for():
+    said = [
+        request(1, _meta={"progressToken": "t"}),
+        note("notifications/progress", progressToken="t", progress=1),
+        note("notifications/message"),
+        result(1),
+    ]
+    assert await opened(*said, lead=0.01).ask(5).quiet() == ["notifications/message", {}]
+    peer = opened(*said, lead=0.01).ask(5, _meta={"progressToken": 77})
+    assert await peer.quiet() == ["notifications/progress", "notifications/message"]
+    async with asyncio.timeout(SOON):
+        await peer.client.running[5]
+    assert peer.words()[2:] == [{}]
 
 
 ASKING = [
