@@ -13,6 +13,7 @@ from mcp_conductor.recording.format import FIRST_SESSION, Entry, Header, entry_i
 from mcp_conductor.text.visible import cut
 from mcp_conductor.values import dataclass
 
+_MARK = "\ufeff"
 _CUT = "the last line of the recording is not whole, and was left out: what wrote it was ended in the middle"
 
 
@@ -102,6 +103,8 @@ class LineReader:
     def take(self, line: bytes | str) -> Header | Entry | str | None:
         """What LINE is: the header, a frame, nothing, or, if it is cut, what to say about that."""
         self._number += 1
+        if self._number == 1:
+            line = _without_mark(line)
         if not line.strip():
             return None
         fields = _fields(line)
@@ -115,6 +118,11 @@ class LineReader:
         if _is_cut(line, fields) and self._begun:
             return _CUT
         raise UsageError(f"line {self._number} of the recording is not a frame: {_shown(line)}")
+
+
+def _without_mark(line: bytes | str) -> bytes | str:
+    """LINE without the byte order mark that some editors put before a text."""
+    return line.removeprefix(_MARK) if isinstance(line, str) else line.removeprefix(_MARK.encode())
 
 
 def _fields(line: bytes | str) -> object:

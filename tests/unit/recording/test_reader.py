@@ -61,6 +61,14 @@ def test_every_cut_of_the_last_line_leaves_it_out_and_says_so(form):
     assert (len(whole.entries), whole.warning) == (2, None)
 
 
+@pytest.mark.parametrize("form", [str, str.encode])
+def test_a_byte_order_mark_and_other_ends_of_lines_are_of_no_account(form):
+    written = '{"recording":1}\n{"at":1.5,"source":"client","text":"a"}\n'
+    (entry,) = recording_of(map(form, written.splitlines(keepends=True))).entries
+    marked = ("\ufeff" + written.replace("\n", "\r\n")).splitlines(keepends=True)
+    assert recording_of(map(form, marked)).entries == (entry,)
+
+
 def test_a_character_that_is_cut_in_the_middle_is_part_of_a_cut_line():
     recording = recording_of([NOTE.encode() + b"\n", '{"at":1,"source":"note","text":"é'.encode()[:-1]])
     assert (len(recording.entries), recording.warning is not None) == (1, True)
