@@ -68,7 +68,7 @@ class Replay:
             shown=self._file,
             complain=lambda text: terminal.say(f"warning: {text}"),
         )
-        self._grown = GrowingRecording(begin)
+        self._grown = GrowingRecording(begin, self._path)
         self._make = partial(ExtendingServer, spec=spec, recording=self._grown, redactor=terminal.redactor)
 
     async def serve(self, transport: TransportConfig) -> int:
@@ -81,8 +81,15 @@ class Replay:
         finally:
             await server.close()
             if self._grown is not None:
-                self._grown.close()
+                self._close(self._grown, server)
             self._tell(server)
+
+    def _close(self, grown: "GrowingRecording", server: ReplayServer) -> None:
+        """End the recording that has GROWN, and find out whether it is still there."""
+        grown.close()
+        if grown.gone:
+            self._terminal.say(f"warning: {self._file} was removed or replaced while it was played")
+            server.added, server.not_added = 0, server.added + server.not_added
 
     def _tell(self, server: ReplayServer) -> None:
         """Say what was not in the recording, in a line each."""

@@ -19,24 +19,42 @@ _CHUNK = 1 << 16
 class GrowingRecording:
     """A recording to which conversations are added; it is opened when the first begins, and its creator closes it."""
 
-    def __init__(self, opened: Callable[[], RecordingWriter]) -> None:
+    def __init__(self, opened: Callable[[], RecordingWriter], path: str | None = None) -> None:
         self._open = opened
+        self._path = path  # where it must stay
+        self._file: os.stat_result | None = None  # which file that was
         self._writer: RecordingWriter | None = None
 
     def session(self, server: Json) -> SessionWriter:
         """Begin another conversation, with SERVER. Raises UsageError."""
         if self._writer is None:
             self._writer = self._open()
+            self._file = None if self._path is None else _stat(self._path)
         return self._writer.session(server)
 
     @property
     def broken(self) -> bool:
         """Whether it could not be written any more."""
-        return self._writer is not None and self._writer.broken
+        return self._writer is not None and (self._writer.broken or self.gone)
+
+    @property
+    def gone(self) -> bool:
+        """Whether its file was removed, or another is in its place: what was added is lost."""
+        if self._path is None or self._file is None:
+            return False
+        there = _stat(self._path)
+        return there is None or not os.path.samestat(there, self._file)
 
     def close(self) -> None:
         if self._writer is not None:
             self._writer.close()
+
+
+def _stat(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except OSError:
+        return None
 
 
 def continue_recording(

@@ -179,6 +179,22 @@ def test_what_could_not_be_written_is_not_said_to_be_added(extend, tmp_path):
     assert read_recording(str(tmp_path / "said.jsonl")).warning is not None
 
 
+@pytest.mark.parametrize("replaced", [False, True])
+def test_what_went_into_a_file_that_was_removed_is_not_said_to_be_added(extend, said, replaced, tmp_path):
+    client = extend(said)
+    client.open()
+    client.call("add", text="bread")
+    file = tmp_path / "said.jsonl"
+    file.unlink()
+    if replaced:
+        file.write_text(said)
+    assert client.call("add", text="milk")["result"]["content"]
+    assert client.end() == (
+        "warning: said.jsonl was removed or replaced while it was played\n"
+        "2 requests were answered by the server, but could not be added to said.jsonl\n"
+    )
+
+
 def test_secrets_of_the_server_are_not_in_the_recording(extend, tmp_path):
     leaking = NOTES.replace(
         "notes[note] = arguments", "import os; note += os.environ['API_KEY']; notes[note] = arguments"
