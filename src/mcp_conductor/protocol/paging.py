@@ -72,3 +72,15 @@ def joined(whole: Json | None, page: Json, member: str) -> Json:
     rest = {key: value for key, value in (whole or page).items() if key != "nextCursor"}
     cursor = page.get("nextCursor")
     return {**rest, member: items, **({"nextCursor": cursor} if cursor else {})}
+
+
+def cursor_in(method: str, reply: object) -> str | None:
+    """The cursor in REPLY to METHOD, if that lists something: a text that only the server understands."""
+    result = reply.get("result") if method in LIST_MEMBERS and isinstance(reply, dict) else None
+    cursor = result.get("nextCursor") if isinstance(result, dict) else None
+    return cursor if isinstance(cursor, str) else None
+
+
+def with_cursor(reply: Json, cursor: str) -> Json:
+    """REPLY, which has a cursor, with CURSOR in its place."""
+    return {**reply, "result": {**reply["result"], "nextCursor": cursor}}

@@ -175,6 +175,18 @@ async def test_ping_is_answered_also_if_it_is_not_in_the_recording():
     assert (peer.words(), peer.server.missed) == ([{}], 0)
 
 
+async def test_pages_are_found_by_their_cursors_in_any_order_and_again():
+    pages = ((None, "p2"), ("p2", "p3"), ("p3", None))
+    said = []
+    for number, (cursor, following) in enumerate(pages, 1):
+        said.append(request(number, "tools/list", **({"cursor": cursor} if cursor else {})))
+        said.append(result(number, tools=[number], **({"nextCursor": following} if following else {})))
+    peer = opened(*said)
+    for cursor in ("p3", None, "p2", None, "p3"):
+        peer.ask(5, "tools/list", cursor=cursor)
+    assert [each["tools"] for each in peer.words()] == [[3], [1], [2], [1], [3]]
+
+
 async def test_a_recorded_answer_that_is_no_message_is_an_error():
     (said,) = opened(request(1), ("server", '{"jsonrpc":"2.0","id":1,"result":' + "[" * 100_000)).ask(5).heard
     assert said["error"]["message"] == "the recorded answer to this request is no message"

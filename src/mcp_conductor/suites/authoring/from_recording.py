@@ -13,6 +13,7 @@ from typing import Any
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, META, NEWEST_HANDSHAKE, RELATED_TASK, Dialect, named_in
 from mcp_conductor.protocol.message import Message, compact
+from mcp_conductor.protocol.paging import cursor_in, with_cursor
 from mcp_conductor.recording.dialogue import Asked, Dialogue, Question
 from mcp_conductor.recording.flows import Flow, Place, flows
 from mcp_conductor.suites.authoring.case_drafts import CaseDraft
@@ -135,10 +136,11 @@ class _Author:
             draft = replace(draft, action={"list": word}, pins=pins)
         else:
             draft = replace(draft, action=self._action(asked))
-        again = self._answers[_key(asked)]
-        first = Observed(self._dialect, asked.reply.raw)
-        last = Observed(self._dialect, self._changed(again))
-        yield expected_case(draft, [Tried(first), Tried(last)], self._recorder)
+        first, last = asked.reply.raw, self._changed(self._answers[_key(asked)])
+        if all(cursor_in(method, each) is not None for each in (first, last)):  # it may be any text
+            first, last = with_cursor(first, "a"), with_cursor(last, "b")
+        attempts = [Tried(Observed(self._dialect, each)) for each in (first, last)]
+        yield expected_case(draft, attempts, self._recorder)
 
     def _gap(self, asked: Asked) -> str | None:
         if not asked.awaited or asked.reply is None or asked.reply.kind not in ("result", "error"):

@@ -7,6 +7,7 @@ from typing import Any
 from mcp_conductor.errors import ConductorError, TransportError, UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import Message
+from mcp_conductor.protocol.paging import cursor_in, with_cursor
 from mcp_conductor.protocol.transcript import Frame
 from mcp_conductor.recording.dialogue import Asked, Dialogue, Question, shown_request
 from mcp_conductor.report.model import Finding, Outcome, Status
@@ -125,6 +126,9 @@ class Verification:
         was, came = _document(asked.reply), _document(now.reply)
         if _is_under_way(asked):
             return  # how far a task has come at a poll is a matter of time
+        cursor = cursor_in(asked.request.method, came)
+        if cursor is not None and cursor_in(asked.request.method, was) is not None:
+            was = with_cursor(was, cursor)
         for path in self._ignored:
             was, came = without(was, path), without(came, path)
         yield from self._of_documents(was, came)

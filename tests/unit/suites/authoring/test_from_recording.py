@@ -1,5 +1,7 @@
 """A suite from a recording."""
 
+import pytest
+
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.protocol.transcript import Frame
 from mcp_conductor.recording.dialogue import Dialogue
@@ -49,6 +51,13 @@ def test_reads_prompts_and_other_requests_have_their_own_words():
         "answers ping",
         "answers ping (2)",
     ]
+
+
+@pytest.mark.parametrize("cursor", ["2", "eyJvZmZzZXQiOjN9"])
+def test_a_cursor_that_was_not_sent_may_be_any_text(cursor):
+    listed = {"result": {"tools": [{"name": "a"}], "nextCursor": cursor}}
+    written = case(*asked(1, "tools/list", {}, listed))
+    assert written.expect == {"result": {"tools": [{"name": "a"}], "nextCursor": "match:type:string"}}
 
 
 def test_an_error_is_expected_again():

@@ -46,6 +46,25 @@ def messages(*args, **options):
     return [finding.message for outcome in verified(*args, **options) for finding in outcome.findings]
 
 
+@pytest.mark.parametrize(
+    ("was", "came", "found"),
+    [
+        ({"nextCursor": "Zm9vMQ"}, {"nextCursor": "YmFyMg"}, []),
+        ({"nextCursor": "2"}, {"nextCursor": "3"}, []),
+        ({"nextCursor": "2"}, {}, ["result.nextCursor is missing"]),
+        ({}, {"nextCursor": "2"}, ["result.nextCursor is new"]),
+        ({"nextCursor": "2"}, {"nextCursor": 2}, ["result.nextCursor is the number 2, not the string '2'"]),
+    ],
+)
+def test_the_cursor_of_a_list_may_be_any_text_but_must_be_there(was, came, found):
+    asked = ("client", {"id": 1, "method": "tools/list"})
+    assert messages([asked, result(1, **was)], [asked, result(1, **came)]) == found
+
+
+def test_a_cursor_that_is_not_of_a_list_is_compared():
+    assert messages([call(1), result(1, nextCursor="a")], [call(1), result(1, nextCursor="b")]) != []
+
+
 def test_each_request_has_an_outcome_and_each_difference_is_a_finding():
     one, two = verified(
         [call(1, name="a"), result(1, x=1), call(2, name="b"), result(2, x=1, y=2)],
