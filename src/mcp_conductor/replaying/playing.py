@@ -14,18 +14,22 @@ from mcp_conductor.protocol.compose import compose_error
 from mcp_conductor.protocol.dialect import INTERNAL_ERROR
 from mcp_conductor.protocol.ledger import progress_token
 from mcp_conductor.protocol.message import Message, parse
+from mcp_conductor.recording.dialogue import shown_request
 from mcp_conductor.replaying.matching import Conversation, Pool
 from mcp_conductor.replaying.recorded_calls import SUBSCRIPTION, RecordedCall, Step
 from mcp_conductor.server.client import Client, Send
 from mcp_conductor.server.definitions import AskFailed
 from mcp_conductor.server.state import Subscriber
+from mcp_conductor.text.visible import cut, one_line
 
-LONGEST_PAUSE = 3600.0  # seconds between two steps, however long it was in the recording
+LONGEST_PAUSE = 300.0  # seconds between two steps, however long it was in the recording
+_TOLD_PAUSE = 10.0  # one of this length is told: it looks like a server that does not answer
 # A client that forgets its listener with the reply loses all progress that it reads together with the reply: the
 # TypeScript SDK does, on stdio and HTTP+SSE. With 20 ms, it lost nothing in 2,000 calls on a machine with twice as
 # many busy processes as cores; with 5 ms, it lost some in 27 of them.
 PROGRESS_LEAD = 0.02
 UNANSWERED_SECONDS = 10.0  # in which a client may cancel what has no answer in the recording
+_LONGEST_NAME = 100
 _WAITED_FOR = ("answered", "hold")
 _NO_ANSWER = "the recording has no answer to this request: "
 
@@ -78,6 +82,7 @@ class Playing:
         self._call = call
         self._client = client
         self._talk = talk
+        self._message = message
         self._id = message.id
         self._token = progress_token(message.raw)
         self._real_time = real_time
@@ -144,7 +149,12 @@ class Playing:
                 self._do(step, send)
 
     async def _pause(self, step: Step) -> None:
-        await asyncio.sleep(min(step.pause, LONGEST_PAUSE))
+        seconds = min(step.pause, LONGEST_PAUSE)
+        if seconds >= _TOLD_PAUSE:
+            recorded = "as in" if seconds == step.pause else f"and not {step.pause:.0f} s as in"
+            shown = cut(one_line(shown_request(self._message.method, self._message.params)), _LONGEST_NAME)
+            self._complain(f"{shown} waits {seconds:.0f} s, {recorded} the recording")
+        await asyncio.sleep(seconds)
 
     def _do(self, step: Step, send: Send) -> None:
         match step.kind:

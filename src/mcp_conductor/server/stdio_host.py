@@ -7,9 +7,10 @@ the end of stdin every request that is under way gets its reply, then the server
 import asyncio
 import os
 import stat
-from collections.abc import Callable
-from contextlib import suppress
-from typing import Literal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Literal
 
 from mcp_conductor import posix
 from mcp_conductor.protocol import Json
@@ -146,7 +147,9 @@ class StdioHost:
             listener.end()
         if self._owed:
             everything = asyncio.ensure_future(asyncio.wait(self._owed, timeout=self._drain_seconds))
-            await asyncio.wait({everything, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            with self._writer.unread() as unread:
+                ends: set[asyncio.Future[Any]] = {everything, stopping, unread}
+                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             everything.cancel()
 
     # Messages.
@@ -265,6 +268,7 @@ class _Writer:
         self._unsent = bytearray()
         self._corked = False
         self._waiting = False
+        self._watched = False
         self._closed = False
         self._drained: asyncio.Future[None] | None = None
         mode = os.fstat(sink).st_mode
@@ -304,8 +308,8 @@ class _Writer:
             self._waiting = False
             self._loop.remove_writer(self._sink)
             self._pressure(0)
-        if self._drained is not None and not self._drained.done():
-            self._drained.set_result(None)
+        if self._drained is not None:
+            _finish(self._drained)
 
     def _wait(self) -> None:
         if not self._waiting:
@@ -318,12 +322,30 @@ class _Writer:
             return
         if self._waiting:
             self._loop.remove_writer(self._sink)
-        self._closed, self._waiting = True, False
+        if self._watched:
+            self._loop.remove_reader(self._sink)
+        self._closed, self._waiting, self._watched = True, False, False
         self._unsent.clear()
         os.close(self._sink)
         self._pressure(0)
-        if self._drained is not None and not self._drained.done():
-            self._drained.set_result(None)
+        if self._drained is not None:
+            _finish(self._drained)
+
+    @contextmanager
+    def unread(self) -> "Iterator[asyncio.Future[None]]":
+        """What is done as soon as the other end of the pipe is closed, where the system tells: on Linux."""
+        closed: asyncio.Future[None] = self._loop.create_future()
+        is_pipe = not self._closed and stat.S_ISFIFO(os.fstat(self._sink).st_mode)
+        if is_pipe and sys.platform == "linux":  # it is never readable, so that only an error wakes us
+            self._loop.add_reader(self._sink, _finish, closed)
+            self._watched = True
+        try:
+            yield closed
+        finally:
+            closed.cancel()
+            if self._watched:
+                self._loop.remove_reader(self._sink)
+                self._watched = False
 
     async def drain(self, seconds: float) -> None:
         """Wait until everything is out, for a limited time."""
@@ -333,3 +355,8 @@ class _Writer:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._drained
+
+
+def _finish(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)

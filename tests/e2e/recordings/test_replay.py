@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from tests import prefork
@@ -116,6 +117,37 @@ def test_in_real_time_it_takes_as_long_as_it_took(tmp_path, environment):
     reply, seconds = done.stdout.splitlines()
     assert json.loads(reply)["result"] == {}
     assert float(seconds) >= 0.7
+
+
+@pytest.fixture
+def waiting(replay, tmp_path):
+    """A replay in which a client has begun to wait for two hours."""
+    request = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+    frames = [(0, "client", request), (7200, "server", '{"jsonrpc":"2.0","id":1,"result":{}}')]
+    lines = [json.dumps({"at": at, "source": source, "text": text}) for at, source, text in frames]
+    (tmp_path / "said.jsonl").write_text("\n".join(lines))
+    process = replay("--timing", "real")
+    process.stdin.write(request + "\n")
+    process.stdin.flush()
+    assert process.stderr.readline() == "tools/list waits 300 s, and not 7200 s as in the recording\n"
+    return process
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_long_pause(waiting, number):
+    waiting.send_signal(number)
+    assert waiting.wait(SOON) == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, the other end of a pipe cannot be watched")
+def test_a_client_that_goes_away_ends_a_long_pause(waiting):
+    """Not only its stdin ends, after which requests that are open have ten seconds for their answers."""
+    waiting.stdin.close()
+    waiting.stdout.close()
+    waiting.stdin = waiting.stdout = None
+    began = time.monotonic()
+    assert waiting.wait(SOON) == 0
+    assert time.monotonic() - began < 8
 
 
 @pytest.mark.slow

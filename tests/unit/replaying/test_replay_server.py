@@ -209,6 +209,27 @@ async def test_in_real_time_the_pauses_are_those_of_the_recording(monkeypatch):
     assert pauses == [1.0] * 4
 
 
+async def test_a_long_pause_is_told_and_none_is_longer_than_five_minutes(monkeypatch):
+    pauses = []
+
+    async def sleep(seconds, real=asyncio.sleep):
+        pauses.append(seconds)
+        await real(0)
+
+    steps = [(9, "say"), (10, "say"), (7200, "reply")]
+    peer = Peer(request(1, name="a"), note("notifications/a"), note("notifications/b"), result(1), real_time=True)
+    (call,) = peer.server.pool.alike("tools/call", {"name": "a"})
+    call.steps = [step._replace(pause=seconds) for step, (seconds, _) in zip(call.steps, steps, strict=True)]
+    monkeypatch.setattr(playing.asyncio, "sleep", sleep)
+    peer.ask(5, name="a")
+    await peer.client.running[5]
+    assert pauses == [9, 10, 300]
+    assert peer.told == [
+        "tools/call a waits 10 s, as in the recording",
+        "tools/call a waits 300 s, and not 7200 s as in the recording",
+    ]
+
+
 MODERN = {f"{META}protocolVersion": NEWEST_MODERN.version, f"{META}clientCapabilities": {}}
 SUBSCRIPTION = f"{META}subscriptionId"
 LISTENING = [
