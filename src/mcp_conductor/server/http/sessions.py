@@ -26,9 +26,10 @@ class HttpSession:
         # Without sessions no stream can be resumed: ids would only repeat from one request to the next.
         resumable = transport.resumable and not transport.stateless
         self.streams = Streams(resumable=resumable, retry=transport.retry)
-        self.common = self.streams.open(lossy=True)  # for what belongs to no request
-        self.client = Client(self.common.send)
-        self.client.listens = lambda: self.common.is_read
+        self.common = common = self.streams.open(lossy=True)  # for what belongs to no request
+        self.client = Client(common.send)
+        # No way leads back to the session: in a circle, it would keep its memory until all garbage is looked for.
+        self.client.listens = lambda: common.is_read
 
 
 class HttpSessions:
