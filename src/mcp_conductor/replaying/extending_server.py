@@ -65,7 +65,9 @@ class ExtendingServer(ReplayServer):
     async def _ask(self, request: Request) -> None:
         message, talk = request.message, request.talk
         if talk not in self._sessions:
-            self._sessions[talk] = UpstreamSession(self._spec, request.client, self._redactor, self._record)
+            self._sessions[talk] = UpstreamSession(
+                self._spec, request.client, self._redactor, self._record, self.pool.listed_tools
+            )
         try:
             reply = await self._reply_of(self._sessions[talk], request)
         except ConductorError as error:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from typing import Any
 
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import META
@@ -93,6 +94,14 @@ class Pool:
         """What METHOD is about in the recording."""
         words = (name.removeprefix(method).strip() for name in self.about.get(method, {}))
         return list(islice(filter(None, words), most))
+
+    def listed_tools(self) -> Iterator[Any]:
+        """The tools that the recorded server listed, the newest last; each is whatever it said."""
+        for call in (each for alike in self.about.get("tools/list", {}).values() for each in alike):
+            for step in call.steps:
+                result = parse(step.text).result if step.kind == "reply" and call.succeeded else None
+                tools = result.get("tools") if isinstance(result, dict) else None
+                yield from tools if isinstance(tools, list) else ()
 
     def compared(self, method: str, params: Json) -> Json:
         """What is compared of a request."""

@@ -5,7 +5,7 @@ Ids are our own, so that clients that share a session cannot meet; progress toke
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from mcp_conductor.client.connect import connect
@@ -38,12 +38,18 @@ class UpstreamSession:
     """What one client has with the real server; it begins with the first request that is passed on."""
 
     def __init__(
-        self, spec: ServerSpec, client: Client, redactor: Redactor, record: Callable[[], Callable[[Frame], None]]
+        self,
+        spec: ServerSpec,
+        client: Client,
+        redactor: Redactor,
+        record: Callable[[], Callable[[Frame], None]],
+        tools: Callable[[], Iterable[Any]] = tuple,
     ) -> None:
         self._spec = spec
         self._client = client
         self._redactor = redactor
         self._record = record  # begins another conversation of the recording
+        self._tools = tools  # those that the client knows from the recording
         self._opening: asyncio.Task[Session] | None = None
         self._held: HeldContext[Session] | None = None
         self._sends: dict[Id, Send] = {}  # of requests that are open
@@ -121,6 +127,9 @@ class UpstreamSession:
         self._held = held
         if is_modern(first.params):
             session.settle(named_in(first.params) or NEWEST_MODERN, {})
+            # Over HTTP, arguments of some tools are sent as headers too. Other transports need not know the tools.
+            if (learn := getattr(session.transport, "learn_tools", None)) is not None:
+                learn(self._tools())
         elif opened_by is not None and first.method != "initialize":
             await self._initialize(session, opened_by)
         return session

@@ -6,9 +6,10 @@ request.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
+from typing import Any
 
 from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.errors import ConductorError, ConnectionLost, TransportError
@@ -282,7 +283,11 @@ class StreamableHttp:
         if heard.kind != "result" or message.kind != "request" or message.method != "tools/list":
             return
         tools = heard.result.get("tools") if isinstance(heard.result, dict) else None
-        for tool in tools if isinstance(tools, list) else ():
+        self.learn_tools(tools if isinstance(tools, list) else ())
+
+    def learn_tools(self, tools: Iterable[Any]) -> None:
+        """Remember what TOOLS, which the server listed here or elsewhere, want in headers."""
+        for tool in tools:
             if isinstance(tool, dict):
                 annotations = annotations_of(tool.get("inputSchema"))
                 if annotations is None and not self._dialect.handshake:

@@ -278,3 +278,35 @@ def test_a_server_at_a_url_is_asked_too_and_its_subscriptions_reach_the_client(e
         server.terminate()
         server.communicate(timeout=SOON)
     assert hear_of_an_update(only_replay(extend)) == heard
+
+
+@pytest.fixture
+def weather(tmp_path, environment):
+    """The URL of a server of the modern era with a tool that wants its argument in a header."""
+    config = {
+        "serverInfo": {"name": "weather", "version": "1"},
+        "tools": [{"preset": "get_weather"}],
+        "transport": {"type": "streamable-http", "modern": True},
+    }
+    (tmp_path / "weather.json").write_text(json.dumps(config))
+    words = [*CONDUCTOR, "serve", "weather.json", "--port", "0"]
+    server = prefork.start(words, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True)
+    yield server.stderr.readline().split()[-1]
+    server.terminate()
+    server.communicate(timeout=SOON)
+
+
+def test_an_argument_that_a_recorded_tool_wants_in_a_header_is_sent_so(extend, weather):
+    """The server is not asked for its tools: the client has them from the recording."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": NEWEST_MODERN.version,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    first = extend(EMPTY, server=(weather,))
+    assert first.ask("tools/list", _meta=meta)["result"]["tools"][0]["name"] == "get_weather"
+    first.end()
+    client = extend(server=(weather,))
+    assert client.ask("tools/list", _meta=meta)["result"]["tools"]
+    reply = client.call("get_weather", meta=meta, city="Zürich")
+    assert reply["result"]["content"][0]["text"] == "Weather in Zürich: sunny, 24°C"
+    assert client.end() == "1 request was answered by the server, and added to said.jsonl\n"
