@@ -1,8 +1,8 @@
 """Which frames of a recording are shown: by method, name, outcome, source and time.
 
 Method, name and outcome are those of an exchange: a request with its reply, its progress, its cancellation, questions
-that came because of it, and its HTTP heads. Frames come one by one, so that a recording can be followed while it is
-written; what is not decided yet is held back, the rest is known at once.
+that came because of it, what its subscription was told, and its HTTP heads. Frames come one by one, so that a recording
+can be followed while it is written; what is not decided yet is held back, the rest is known at once.
 """
 
 import math
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 from fnmatch import fnmatchcase
 
+from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.ledger import progress_token
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.recording.format import CLIENT_LEFT, Entry
@@ -105,6 +106,7 @@ class _Session:
     """What is under way in one conversation."""
 
     open: dict[tuple[str, object], _Exchange] = field(default_factory=dict)  # by side and id
+    listening: dict[tuple[str, object], _Exchange] = field(default_factory=dict)  # subscriptions, in the same way
     tokens: dict[object, _Exchange] = field(default_factory=dict)
     http: dict[int, _HttpExchange] = field(default_factory=dict)
 
@@ -216,8 +218,8 @@ class Selection:
         parent = session.asking(line.entry.exchange) if side == "server" else None
         exchange = _Exchange(None if undecided else wanted, parent)
         self._attach(line, exchange)
-        if message.method != _STAYS_OPEN:
-            session.open[side, _key(message.id)] = exchange
+        known = session.listening if message.method == _STAYS_OPEN else session.open
+        known[side, _key(message.id)] = exchange
         if (token := progress_token(message.raw)) is not None:
             exchange.token = side, _key(token)
             session.tokens[exchange.token] = exchange
@@ -228,13 +230,14 @@ class Selection:
         other = "server" if side == "client" else "client"
         known: _Exchange | None = None
         if message.method == "notifications/cancelled":
-            known = session.open.get((side, _key(message.params.get("requestId"))))
+            key = side, _key(message.params.get("requestId"))
+            known = session.open.get(key) or session.listening.get(key)
             if known is not None:
                 known.cancelled = True
         elif message.method == "notifications/progress":
             known = session.tokens.get((other, _key(message.params.get("progressToken"))))
         elif side == "server":
-            known = session.posted(line.entry.exchange)
+            known = session.listening.get((other, _subscription(message))) or session.posted(line.entry.exchange)
         exchange = _Exchange(wanted, known)
         self._attach(line, exchange)
         return exchange
@@ -242,7 +245,7 @@ class Selection:
     def _reply(self, message: Message, line: Line, session: _Session, asked: str) -> _Exchange:
         """MESSAGE answers a request of the side ASKED, or it is not a message at all."""
         key = asked, _key(message.id)
-        exchange = session.open.pop(key, None)
+        exchange = session.open.pop(key, None) or session.listening.pop(key, None)
         if exchange is None:
             exchange = _Exchange(self._wants_faults and message.problem is not None)
             self._attach(line, exchange)
@@ -274,6 +277,8 @@ class Selection:
         """Keep the memory for what is under way within its bounds: the oldest is forgotten."""
         while len(session.open) > _MOST_OPEN:
             self._decide(session.open.pop(next(iter(session.open))), wanted=False)
+        while len(session.listening) > _MOST_OPEN:
+            self._decide(session.listening.pop(next(iter(session.listening))), wanted=False)
         while len(session.tokens) > _MOST_OPEN:
             del session.tokens[next(iter(session.tokens))]
         while len(session.http) > _MOST_OPEN:
@@ -281,7 +286,8 @@ class Selection:
         while len(self._sessions) > _MOST_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
         if self._held > _MOST_HELD:
-            for exchange in [each for known in self._sessions.values() for each in known.open.values()]:
+            known = self._sessions.values()
+            for exchange in [each for one in known for each in (*one.open.values(), *one.listening.values())]:
                 self._held -= sum(len(line.entry.frame.text) for line in exchange.lines[1:])
                 del exchange.lines[1:]
 
@@ -289,6 +295,12 @@ class Selection:
 def _key(identity: object) -> object:
     """An id as a key: 1 as text is another id, and to Python 1 is true."""
     return type(identity).__name__, str(identity)
+
+
+def _subscription(message: Message) -> object:
+    """The subscription that a notification belongs to, as a key."""
+    meta = message.params.get("_meta")
+    return _key(meta.get(f"{META}subscriptionId")) if isinstance(meta, dict) else None
 
 
 def _is_wrong(reply: Message) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.transcript import Frame
 from mcp_conductor.recording import selection
 from mcp_conductor.recording.format import Entry
@@ -139,3 +140,45 @@ def test_memory_is_bounded_while_a_recording_is_followed(monkeypatch):
     (session,) = faults._sessions.values()  # noqa: SLF001
     assert len(session.open) <= 51
     assert len(session.http) <= 51
+
+
+def _of_subscription(identity: Any, method: str) -> dict[str, Any]:
+    meta = {f"{META}subscriptionId": identity}
+    return {"method": f"notifications/{method}", "params": {"uri": "a://b", "_meta": meta}}
+
+
+LISTENING = said(
+    ("client", {"id": "l", "method": "subscriptions/listen"}),  # 0
+    ("client", {"id": 2, "method": "subscriptions/listen"}),  # 1
+    ("server", _of_subscription("l", "subscriptions/acknowledged")),  # 2
+    ("client", {"id": 3, "method": "tools/call", "params": {"name": "touch"}}),  # 3
+    ("server", _of_subscription("l", "resources/updated")),  # 4
+    ("server", {"id": 3, "result": {}}),  # 5
+    ("server", {"id": 2, "error": {"code": -32603, "message": "no"}}),  # 6
+    ("client", {"method": "notifications/cancelled", "params": {"requestId": "l"}}),  # 7
+    ("server", {"id": "l", "result": {"resultType": "complete"}}),  # 8
+)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "shown"),
+    [
+        ({"methods": ("subscriptions/*",)}, [0, 1, 2, 4, 6, 7, 8]),
+        ({"methods": ("subscriptions/*",), "errors": True}, [1, 6]),
+        ({"errors": True}, [1, 6]),
+        ({"methods": ("tools/call",)}, [3, 5]),
+        ({"methods": ("notifications/resources/*",)}, [4]),
+    ],
+)
+def test_what_a_subscription_was_told_belongs_to_it(wanted, shown):
+    assert places(LISTENING, **wanted) == shown
+
+
+def test_a_subscription_that_stays_open_is_no_error_and_does_not_take_memory_without_end(monkeypatch):
+    assert places(LISTENING[:6], errors=True) == []
+    monkeypatch.setattr(selection, "_MOST_HELD", 1000)
+    watched = Selection(Wanted(errors=True), bounded=True)
+    for number in range(100):
+        for entry in LISTENING[:1] if not number else LISTENING[4:5]:
+            assert watched.take(entry) == []
+    assert watched._held < 2000
