@@ -19,6 +19,7 @@ from mcp_conductor.protocol.dialect import (
     Dialect,
 )
 from mcp_conductor.protocol.message import Message, compact
+from mcp_conductor.replaying.discovery import discovered
 from mcp_conductor.replaying.matching import Pool
 from mcp_conductor.replaying.nearest import why_missing
 from mcp_conductor.replaying.playing import Listening, Playing, Talk
@@ -114,6 +115,10 @@ class ReplayServer(Server):
         message = request.message
         if message.method == "ping":  # which clients send whenever they like, and which has one answer
             request.deliver(compose_result(message.id, {}))
+            return
+        if message.method == "server/discover" and self.pool.modern:
+            self._tell("server/discover is not in the recording, and is answered by what the recording has")
+            request.deliver(compose_result(message.id, discovered(self.pool)))
             return
         why = why_missing(self.pool, message.method, message.params)
         if message.method != "server/discover" or not self.pool.handshake:  # by which clients find out the era

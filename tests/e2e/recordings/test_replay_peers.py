@@ -22,6 +22,8 @@ from tests.e2e.test_record_peers import (
     seen_by_sdk,
 )
 
+from mcp_conductor.protocol.dialect import NEWEST_MODERN
+
 TRANSPORTS = {"stdio": "stdio", "http": "streamable-http", "sse": "sse"}
 SOON = 60.0
 PEERS = SERVERS.parent / "peers"
@@ -308,6 +310,22 @@ def test_no_progress_is_lost_in_a_client_that_forgets_its_listener_with_the_repl
     progress_heard(recorded(everything(), file), "stdio", 1)
     with replayed(file, transport) as where:
         assert progress_heard(where, transport, 20, version=version) == [[1, 2, 3, 4, 5]] * 20
+
+
+@pytest.mark.parametrize("transport", ["stdio", slow("http")])
+def test_a_client_that_asks_another_process_for_the_era_sees_the_same(transport, tmp_path):
+    """The TypeScript SDK's does on stdio; the recording is that of the process that it talks with."""
+    file = tmp_path / "said.jsonl"
+
+    def seen(where):
+        words = (where,) if isinstance(where, str) else where
+        client = (node(), str(PEERS / "clients" / "typescript.mjs"), NEWEST_MODERN.version)
+        return subprocess.run((*client, *words), capture_output=True, text=True, timeout=SOON, check=True).stdout
+
+    then = seen(recorded((node(), str(PEERS / "servers" / "typescript.mjs")), file))
+    assert "server/discover" not in file.read_text()
+    with replayed(file, transport, misses=1) as where:
+        assert seen(where) == then
 
 
 async def asked_by_everything(where, transport):

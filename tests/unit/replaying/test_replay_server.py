@@ -276,6 +276,37 @@ async def test_rounds_of_input_are_matched_by_their_state_and_not_by_the_answers
     assert [each["resultType"] for each in peer.words()] == ["input_required", "complete"]
 
 
+async def test_a_modern_recording_without_discover_answers_it_by_what_it_has():
+    info = {f"{META}serverInfo": {"name": "s", "version": "1"}}
+    said = [
+        request(1, "tools/list", _meta=MODERN), result(1, tools=[], _meta=info),
+        request(2, "resources/read", uri="a://b", _meta=MODERN), result(2, contents=[]),
+        request(3, "prompts/list", _meta=MODERN), ("server", {"id": 3, "error": {"code": -32601, "message": "no"}}),
+    ]  # fmt: skip
+    peer = modern(*said).ask(1, "server/discover", _meta=MODERN)
+    assert peer.words() == [
+        {
+            "resultType": "complete",
+            "supportedVersions": [NEWEST_MODERN.version],
+            "capabilities": {"tools": {}, "resources": {}},
+            "ttlMs": 0,
+            "cacheScope": "private",
+            "_meta": info,
+        }
+    ]
+    assert peer.server.missed == 0
+    assert peer.told == ["server/discover is not in the recording, and is answered by what the recording has"]
+    ended = result(1, _meta={SUBSCRIPTION: 1})
+    subscribed = modern(*LISTENING, ended, *said).ask(1, "server/discover", _meta=MODERN).words()[0]["capabilities"]
+    assert subscribed == {"tools": {"listChanged": True}, "resources": {"listChanged": True, "subscribe": True}}
+
+
+async def test_a_recorded_refusal_of_discover_is_played():
+    refused = request(9, "server/discover", _meta=MODERN), ("server", {"id": 9, "error": {"code": -1, "message": "no"}})
+    said = [*refused, request(1, "tools/list", _meta=MODERN), result(1, tools=[])]
+    assert modern(*said).ask(1, "server/discover", _meta=MODERN).words() == [{"code": -1, "message": "no"}]
+
+
 async def test_over_http_a_client_of_the_modern_era_begins_again_with_discover():
     repeated = [request(n, name="a", _meta=MODERN) if n % 2 else result(n - 1, n=n) for n in range(1, 5)]
     discover = [request(9, "server/discover", _meta=MODERN), result(9)]
