@@ -22,6 +22,7 @@ from mcp_conductor.text.redaction import secrets_by_name
 
 if TYPE_CHECKING:
     from mcp_conductor.recording.continuing import GrowingRecording
+    from mcp_conductor.recording.writer import RecordingWriter
 
 
 class Replay:
@@ -52,7 +53,7 @@ class Replay:
     def ask_upstream(self, given: Given) -> None:
         """Ask the server that is GIVEN for what is not in the recording."""
         from mcp_conductor.cli.target import target
-        from mcp_conductor.recording.continuing import GrowingRecording, continue_recording
+        from mcp_conductor.recording.continuing import GrowingRecording, continue_recording, lost_recording
         from mcp_conductor.replaying.extending_server import ExtendingServer
 
         terminal = self._terminal
@@ -60,14 +61,20 @@ class Replay:
         terminal.learn(secrets_by_name(terminal.environ))
         if not os.access(self._path, os.W_OK):
             raise UsageError(f"cannot write {self._file}, to which answers of the server are to be added")
-        begin = partial(
-            continue_recording,
-            self._path,
-            self._recording,
-            terminal.redactor,
-            shown=self._file,
-            complain=lambda text: terminal.say(f"warning: {text}"),
-        )
+
+        def begin() -> "RecordingWriter":
+            try:
+                return continue_recording(
+                    self._path,
+                    self._recording,
+                    terminal.redactor,
+                    shown=self._file,
+                    complain=lambda text: terminal.say(f"warning: {text}"),
+                )
+            except UsageError as error:
+                terminal.say(f"warning: {error.message}; answers of the server are not added")
+                return lost_recording(terminal.redactor)
+
         self._grown = GrowingRecording(begin, self._path)
         self._make = partial(ExtendingServer, spec=spec, recording=self._grown, redactor=terminal.redactor)
 

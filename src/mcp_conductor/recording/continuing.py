@@ -81,6 +81,13 @@ def continue_recording(
     return RecordingWriter(descriptor, redactor, complain=complain, written=written)
 
 
+def lost_recording(redactor: Redactor) -> RecordingWriter:
+    """One that could not be gone on with: nothing of it is kept."""
+    writer = RecordingWriter(None, redactor)
+    writer.broken = True
+    return writer
+
+
 def _lock(descriptor: int, shown: str) -> None:
     """Two programs would give their conversations the same numbers."""
     if not posix.lock(descriptor):

@@ -195,6 +195,20 @@ def test_what_went_into_a_file_that_was_removed_is_not_said_to_be_added(extend, 
     )
 
 
+def test_while_another_program_adds_to_the_file_the_server_is_asked_all_the_same(extend, tmp_path):
+    first = extend(EMPTY)
+    first.open()
+    second = extend()
+    assert "result" in second.open()
+    assert second.call("add", text="x")["result"]["content"]
+    assert second.end() == (
+        "warning: cannot write said.jsonl: another program adds to it; answers of the server are not added\n"
+        "1 request was answered by the server, but could not be added to said.jsonl\n"
+    )
+    assert first.end() == "1 request was answered by the server, and added to said.jsonl\n"
+    assert read_recording(str(tmp_path / "said.jsonl")).sessions() == [1]
+
+
 def test_secrets_of_the_server_are_not_in_the_recording(extend, tmp_path):
     leaking = NOTES.replace(
         "notes[note] = arguments", "import os; note += os.environ['API_KEY']; notes[note] = arguments"
