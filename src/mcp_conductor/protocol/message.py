@@ -28,6 +28,7 @@ _TRAILING_ID = rf",\s*{_ID}\s*\}}\s*$"
 _HEAD, _TAIL = 65536, 4096  # how much of the ends of a text is looked at for its id
 _KEPT = 2048  # of each end of a text that is too large
 _LEFT_OUT = " … [0-9]+ more bytes … "
+_MORE_BYTES = " more bytes … "  # which is quicker to look for
 
 
 class Digits(float):
@@ -335,7 +336,7 @@ def _cut_off(line: bytes, problem: TooLarge) -> Message:
 
 def is_cut_off(text: str) -> bool:
     """Whether TEXT is what was kept of a message that was too large to be read: what is wrong with it is our doing."""
-    return len(text) <= 2 * _KEPT + 100 and re.search(_LEFT_OUT, text) is not None
+    return len(text) <= 2 * _KEPT + 100 and _MORE_BYTES in text and re.search(_LEFT_OUT, text) is not None
 
 
 class _NotJsonError(ValueError):

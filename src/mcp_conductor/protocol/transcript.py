@@ -18,6 +18,7 @@ from mcp_conductor.text.redaction import LineRedactor, Redactor, redacted_lines
 # "note" is ours: what we noticed at this place in the conversation; "process": how that of the server begins and ends.
 Source = Literal["client", "server", "stderr", "http", "note", "process"]
 
+SIDES = ("client", "server")  # whose frames are messages
 _STDERR_TAIL = 100
 _LONGEST_TAIL_LINE = 400
 _new_tuple = tuple.__new__
@@ -38,7 +39,7 @@ class Frame(NamedTuple):
 
     @property
     def message(self) -> Message | None:
-        if self.source not in ("client", "server"):
+        if self.source not in SIDES:
             return None
         return decode(self.text.encode(errors="surrogateescape"), UNBOUNDED)
 
@@ -57,6 +58,14 @@ class Frame(NamedTuple):
     def size(self) -> int:
         """How many bytes of memory it takes."""
         return self.text.__sizeof__() + _FRAME_BYTES
+
+
+class Spoken(NamedTuple):
+    """A message, when it was sent, and by whom."""
+
+    at: float
+    source: Source
+    message: Message
 
 
 class Transcript:
@@ -91,6 +100,8 @@ class Transcript:
         self._last_at = 0.0
         self._last_of_others = -math.inf
         self._http_exchanges = 0
+        self._kept: list[Spoken] | None = None  # what each frame of either side is, see `read`
+        self._kept_exchanges: list[Exchange] | None = None
 
     @classmethod
     def of(cls, frames: Iterable[Frame]) -> "Transcript":
@@ -99,6 +110,19 @@ class Transcript:
         for frame in frames:
             transcript.add(*frame)
         return transcript
+
+    @classmethod
+    def read(cls, frames: Iterable[Frame]) -> "Transcript":
+        """A transcript of these frames, which are all; their messages are kept for those who look at them often."""
+        from mcp_conductor.protocol.together import decoded
+
+        transcript = cls.of(frames)
+        transcript.keep(decoded(transcript.frames))
+        return transcript
+
+    def keep(self, messages: "Iterable[Spoken]") -> None:
+        """What the frames are is known from now on, and no more frames will come."""
+        self._kept = list(messages)
 
     @property
     def frames(self) -> list[Frame]:
@@ -180,7 +204,23 @@ class Transcript:
         found.reverse()
         return found
 
+    def decoded(self) -> Iterator[Spoken]:
+        """What each frame of either side is: a message, or a batch."""
+        if self._kept is not None:
+            return iter(self._kept)
+        return (
+            Spoken(frame.at, frame.source, message) for frame in self.frames if (message := frame.message) is not None
+        )
+
+    def spoken(self) -> Iterator[Spoken]:
+        """Every message of either side, each of a batch by itself."""
+        from mcp_conductor.protocol.together import spoken
+
+        return spoken(self.decoded())
+
     def messages(self, source: Source) -> Iterator[Message]:
+        if self._kept is not None:
+            return (message for _, side, message in self.spoken() if side == source)
         return (message for frame in self.frames if frame.source == source for message in frame.messages())
 
     def notes(self) -> list[str]:
@@ -201,16 +241,20 @@ class Transcript:
 
     def exchanges(self) -> list[Exchange]:
         """Requests of the client with their replies, in the order in which they ended; unanswered ones come last."""
+        if self._kept_exchanges is not None:
+            return self._kept_exchanges
         ledger = Ledger()
         ended = []
-        for frame in self.frames:
-            for message in frame.messages():
-                if frame.source == "client" and message.kind == "request":
-                    ledger.sent(message, frame.at)
-                elif frame.source == "server" and (exchange := ledger.heard(message, frame.at)):
-                    ended.append(exchange)
+        for at, source, message in self.spoken():
+            if source == "client" and message.kind == "request":
+                ledger.sent(message, at)
+            elif source == "server" and (exchange := ledger.heard(message, at)):
+                ended.append(exchange)
         lost = (ledger.lost(request.id, self._last_at) for request in ledger.open_requests() if request.id is not None)
-        return ended + [exchange for exchange in lost if exchange]
+        found = ended + [exchange for exchange in lost if exchange]
+        if self._kept is not None:
+            self._kept_exchanges = found
+        return found
 
 
 class Forgotten:

@@ -1,0 +1,90 @@
+"""Many messages, read together: in half the time, and with one object for each key that they have in common.
+
+The decoder of Python knows a key again within one text only. Messages have the same few keys, which are a third of the
+memory that they take. So many texts are read as one array.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from mcp_conductor.protocol.budgets import UNBOUNDED
+from mcp_conductor.protocol.message import Message, classify, decode, members, read
+from mcp_conductor.protocol.transcript import SIDES, Frame, Spoken
+
+_AT_ONCE = 256  # texts; where one of them is not JSON, all of these are read one by one
+_MOST_AT_ONCE = 1_000_000  # characters of these; a longer text is read alone
+_new_tuple = tuple.__new__
+
+
+def decoded(frames: Iterable[Frame]) -> Iterator[Spoken]:
+    """What each of FRAMES is that is of either side: a message, or a batch."""
+    for some in _in_parts(frame for frame in frames if frame.source in SIDES):
+        for frame, message in zip(some, decode_texts([frame.text for frame in some]), strict=True):
+            yield _new_tuple(Spoken, (frame.at, frame.source, message))
+
+
+def _in_parts(frames: Iterable[Frame]) -> Iterator[list[Frame]]:
+    """FRAMES, as many at once as can be read together without much memory besides theirs."""
+    some: list[Frame] = []
+    size = 0
+    for frame in frames:
+        size += len(frame.text)
+        if some and (len(some) == _AT_ONCE or size > _MOST_AT_ONCE):
+            yield some
+            some, size = [], len(frame.text)
+        some.append(frame)
+    if some:
+        yield some
+
+
+def spoken(said: Iterable[Spoken]) -> Iterator[Spoken]:
+    """Every message in what was SAID, each of a batch by itself."""
+    for each in said:
+        if each.message.kind == "batch":
+            yield from (Spoken(each.at, each.source, message) for message in members(each.message))
+        else:
+            yield each
+
+
+def decode_texts(texts: Sequence[str]) -> list[Message]:
+    """The message in each of TEXTS, as `decode` reads it without limits."""
+    values = _values(texts)
+    if values is None:
+        return [decode(text.encode(errors="surrogateescape"), UNBOUNDED) for text in texts]
+    return [_new_tuple(Message, (text, raw, *classify(raw))) for text, raw in zip(texts, values, strict=True)]
+
+
+def _values(texts: Sequence[str]) -> list[Any] | None:
+    """The value in each of TEXTS; None unless each of them is one JSON value in UTF-8."""
+    # A text that is not one value, such as `1, 2` or `[1`, may be a part of a whole that is JSON. Then, a mark does not
+    # stand where it should; and what no text can know, no text can have in it.
+    mark = os.urandom(12).hex()
+    whole = "[" + f',"{mark}",'.join(texts) + "]"
+    try:
+        if not whole.isascii():
+            whole.encode()
+        values = read(whole)
+    except (ValueError, RecursionError):
+        return None
+    if len(values) != 2 * len(texts) - 1 or any(each != mark for each in values[1::2]):
+        return None
+    found: list[Any] = values[::2]
+    return found
+
+
+class Unread(Message):
+    """A message whose value is not kept, but read whenever it is asked for: for those who keep many, and ask seldom."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, message: Message) -> Message:
+        """MESSAGE, if its value can be read from its text again."""
+        if message.raw is None:
+            return message
+        return _new_tuple(cls, (message.text, None, message.kind, message.id, message.problem))
+
+    @property
+    def raw(self) -> Any:
+        return read(self.text)
