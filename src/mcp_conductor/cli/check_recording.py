@@ -9,6 +9,7 @@ from mcp_conductor.cli.check_run import CheckRun
 from mcp_conductor.cli.chosen_session import chosen_session
 from mcp_conductor.cli.flag_values import choice
 from mcp_conductor.errors import UsageError
+from mcp_conductor.files.reading import no_collecting
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.recording.reader import read_recording
 
@@ -28,12 +29,18 @@ class RecordingCheckRun(CheckRun):
         for flag in _NOT_FOR_RECORDINGS:
             if flag in given:
                 raise UsageError(f"{flag} has no meaning with --transcript: nothing is sent")
+        with no_collecting():
+            return self._read(file)
+
+    def _read(self, file: str) -> str:
+        given = self._given
         recording = read_recording(os.path.join(self._terminal.directory, file), shown=file)
         if recording.warning is not None:
             self._terminal.say(f"warning: {recording.warning}")
         self._side = choice(given, "--side", ("server", "client"))
         session = chosen_session(recording, given, self._terminal, does="judges", done="judged")
         self._entries = [entry for entry in recording.entries if session in (None, entry.session)]
+        self._transcript = Transcript.read(entry.frame for entry in self._entries)
         return file
 
     async def _versions(self) -> list[str]:
@@ -42,10 +49,10 @@ class RecordingCheckRun(CheckRun):
     async def _check(self, version: str) -> Verdicts:  # noqa: ARG002  # the recording says which
         found: list[Verdicts] = []
         if self._side != "client":
-            server = judge(Transcript.of(entry.frame for entry in self._entries), self._options)
+            server = judge(self._transcript, self._options)
             found.append(replace(server, outcomes=[replace(each, side="server") for each in server.outcomes]))
         if self._side != "server":
-            client = judge_client(self._entries, self._options)
+            client = judge_client(self._entries, self._options, transcript=self._transcript)
             outcomes = [replace(each, side="client") for each in client.outcomes]
             found.append(replace(client, server={}, client=client.server, outcomes=outcomes))
         first, *rest = found

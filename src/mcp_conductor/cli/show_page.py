@@ -8,7 +8,7 @@ from mcp_conductor.checks.explain import rules
 from mcp_conductor.checks.harness.recorded_client import judge_client
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.transcript import Frame
+from mcp_conductor.protocol.transcript import Frame, Transcript
 from mcp_conductor.recording.format import Entry
 from mcp_conductor.recording.reader import Recording
 from mcp_conductor.report.formats.wording import counted
@@ -42,7 +42,8 @@ def recording_page(
 
 def _conversation(recording: Recording, session: int, shown: Sequence[Entry], *, judged: bool) -> Json:
     """One conversation. All of it is judged, also what is not shown: a part of it would look wrong."""
-    transcript = recording.transcript(session)
+    entries = [each for each in recording.entries if each.session == session]
+    transcript = Transcript.read(each.frame for each in entries)
     frames, server = [each.frame for each in shown if each.session == session], recording.server(session)
     found: Json = {
         "title": f"session {session}",
@@ -51,7 +52,7 @@ def _conversation(recording: Recording, session: int, shown: Sequence[Entry], *,
     }
     try:
         of_server = judge(transcript)
-        of_client = judge_client([each for each in recording.entries if each.session == session]) if judged else None
+        of_client = judge_client(entries, transcript=transcript) if judged else None
     except UsageError as error:
         return {**found, "note": f"not judged: {error.message}"}
     found |= {"protocolVersion": of_server.version, "server": of_server.server}

@@ -77,15 +77,14 @@ def ids_differ_from_those_that_wait(record: ClientRecord) -> Iterator[Finding]:
     """Look at every request: no other open request has its id."""
     for connection in record.connections:
         waiting: set[Any] = set()
-        for frame in connection.transcript.since(0):
-            for message in frame.messages():
-                key = (type(message.id).__name__, message.id)
-                if frame.source == "client" and message.kind == "request":
-                    if key in waiting:
-                        yield fault(f"two open requests have the id {compact(message.id)}", message.raw, path="id")
-                    waiting.add(key)
-                elif frame.source == "server" and message.kind in ("result", "error"):
-                    waiting.discard(key)
+        for _, source, message in connection.transcript.spoken():
+            key = (type(message.id).__name__, message.id)
+            if source == "client" and message.kind == "request":
+                if key in waiting:
+                    yield fault(f"two open requests have the id {compact(message.id)}", message.raw, path="id")
+                waiting.add(key)
+            elif source == "server" and message.kind in ("result", "error"):
+                waiting.discard(key)
     seen(record.requests(), "the client sent no request")
 
 
@@ -158,14 +157,11 @@ def initialize_stands_alone(record: ClientRecord) -> Iterator[Finding]:
 
 
 def _texts(record: ClientRecord) -> Iterator[tuple[str, bool]]:
-    frames = [
-        frame
-        for connection in record.connections
-        for frame in connection.transcript.since(0)
-        if frame.source == "client"
-    ]
-    if not frames:
+    seen = False
+    for connection in record.connections:
+        for _, source, message in connection.transcript.decoded():
+            if source == "client":
+                seen = True
+                yield message.text, message.kind == "batch"
+    if not seen:
         raise NotSeen("the client said nothing")
-    for frame in frames:
-        message = frame.message
-        yield frame.text, message is not None and message.kind == "batch"

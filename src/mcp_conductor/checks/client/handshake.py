@@ -122,15 +122,14 @@ def initialized_is_sent(record: ClientRecord) -> Iterator[Finding]:
         raise NotSeen("the client sent no initialize")
     answered = False
     asked = connection.requests("initialize")[-1].id
-    for frame in connection.transcript.since(0):
-        for message in frame.messages():
-            if frame.source == "server":
-                answered = answered or (message.kind == "result" and message.id == asked)
-            elif answered and message.kind == "notification" and message.method == "notifications/initialized":
-                return
-            elif answered and message.kind == "request" and message.method != "ping":
-                yield fault(f"{message.method} was sent before notifications/initialized", message.raw)
-                return
+    for _, source, message in connection.transcript.spoken():
+        if source == "server":
+            answered = answered or (message.kind == "result" and message.id == asked)
+        elif answered and message.kind == "notification" and message.method == "notifications/initialized":
+            return
+        elif answered and message.kind == "request" and message.method != "ping":
+            yield fault(f"{message.method} was sent before notifications/initialized", message.raw)
+            return
     if record.recorded:
         raise NotSeen("the client sent no request after initialize")
     yield fault("notifications/initialized was never sent")
@@ -142,14 +141,13 @@ def quiet_until_initialized(record: ClientRecord) -> Iterator[Finding]:
     if "thought" not in record.moments and not record.recorded:
         raise NotSeen("the client did not wait for the answer to initialize")
     asked = False
-    for frame in record.connection.transcript.since(0):
-        for message in frame.messages():
-            if frame.source == "server" and message.kind == "result" and asked:
-                return
-            if frame.source == "client" and message.kind == "request":
-                if asked and message.method != "ping":
-                    yield fault(f"{message.method} was sent before initialize was answered", message.raw)
-                asked = asked or message.method == "initialize"
+    for _, source, message in record.connection.transcript.spoken():
+        if source == "server" and message.kind == "result" and asked:
+            return
+        if source == "client" and message.kind == "request":
+            if asked and message.method != "ping":
+                yield fault(f"{message.method} was sent before initialize was answered", message.raw)
+            asked = asked or message.method == "initialize"
 
 
 @watched("lifecycle-version-client-supported", scenario="plain")

@@ -237,16 +237,15 @@ def tasks_are_asked_for_in_time(record: ClientRecord) -> Iterator[Finding]:
     made: dict[str, float] = {}
     counted = False
     for connection in record.connections:
-        for frame in connection.transcript.since(0):
-            for message in frame.messages():
-                if frame.source == "server" and message.kind == "result" and isinstance(message.result, dict):
-                    if message.result.get("resultType") == "task":
-                        made[str(message.result.get("taskId"))] = frame.at
-                elif frame.source == "client" and message.kind == "request" and message.method == "tasks/get":
-                    counted = True
-                    waited = (frame.at - made.get(str(message.params.get("taskId")), 0.0)) * 1000
-                    if waited < 300 * 0.9:
-                        yield fault(f"tasks/get was sent after {waited:.0f} ms, but pollIntervalMs is 300", message.raw)
+        for at, source, message in connection.transcript.spoken():
+            if source == "server" and message.kind == "result" and isinstance(message.result, dict):
+                if message.result.get("resultType") == "task":
+                    made[str(message.result.get("taskId"))] = at
+            elif source == "client" and message.kind == "request" and message.method == "tasks/get":
+                counted = True
+                waited = (at - made.get(str(message.params.get("taskId")), 0.0)) * 1000
+                if waited < 300 * 0.9:
+                    yield fault(f"tasks/get was sent after {waited:.0f} ms, but pollIntervalMs is 300", message.raw)
     if not counted:
         raise NotSeen("the client sent no tasks/get")
 

@@ -29,9 +29,9 @@ class Pings(ServerScript):
 
 def _strange(record: ClientRecord) -> list[Message]:
     """Answers to nothing that we asked."""
-    known = [
+    known = {
         (type(each.question.id), each.question.id) for connection in record.connections for each in connection.asked()
-    ]
+    }
     return [each for each in record.said if each.kind in ("result", "error") and (type(each.id), each.id) not in known]
 
 

@@ -73,10 +73,10 @@ def _fragments(connection: ClientConnection) -> tuple[list[str], list[str]]:
     parts: list[str] = []
     alone: list[str] = []
     run: list[str] = []
-    texts = [frame.text for frame in connection.transcript.since(0) if frame.source == "client"]
-    for text in [*texts, None]:
-        if text is not None and parse(text).raw is None:
-            run.append(text)
+    said = (message for _, source, message in connection.transcript.decoded() if source == "client")
+    for message in (*said, None):
+        if message is not None and message.raw is None:
+            run.append(message.text)
             continue
         together = parse("\n".join(run)).raw if len(run) > 1 else None
         (parts if together is not None else alone).extend(run)

@@ -92,15 +92,14 @@ def progress_tokens_are_unique(record: ClientRecord) -> Iterator[Finding]:
     """Look at every request that wants progress: no other open request has the same token."""
     for connection in record.connections:
         waiting: dict[Any, Any] = {}
-        for frame in connection.transcript.since(0):
-            for message in frame.messages():
-                if frame.source == "client" and message.kind == "request" and _token(message) is not None:
-                    key = compact(_token(message))
-                    if key in waiting.values():
-                        yield fault(f"two open requests have the progressToken {key}", message.raw)
-                    waiting[message.id] = key
-                elif frame.source == "server" and message.kind in ("result", "error"):
-                    waiting.pop(message.id, None)
+        for _, source, message in connection.transcript.spoken():
+            if source == "client" and message.kind == "request" and _token(message) is not None:
+                key = compact(_token(message))
+                if key in waiting.values():
+                    yield fault(f"two open requests have the progressToken {key}", message.raw)
+                waiting[message.id] = key
+            elif source == "server" and message.kind in ("result", "error"):
+                waiting.pop(message.id, None)
     seen([each for each in record.requests() if _token(each) is not None], "the client asked for no progress")
 
 
@@ -144,31 +143,27 @@ def only_open_requests_are_cancelled(record: ClientRecord) -> Iterator[Finding]:
     for connection in record.connections:
         known: set[str] = set()
         answered: set[str] = set()
-        for frame in connection.transcript.since(0):
-            for message in frame.messages():
-                if frame.source == "client" and message.kind == "request":
-                    known.add(str(message.id))
-                elif frame.source == "server" and message.kind in ("result", "error"):
-                    answered.add(str(message.id))
-                elif frame.source == "client" and message.kind == "notification":
-                    if message.method != "notifications/cancelled":
-                        continue
-                    identity = message.params.get("requestId")
-                    if identity is not None and str(identity) not in known:
-                        yield fault(f"there is no request {compact(identity)} to cancel", message.raw)
-                    elif (
-                        identity is not None
-                        and str(identity) in answered
-                        and _is_late(connection.transcript, frame.at, identity)
-                    ):
-                        yield fault(f"the request {compact(identity)} was answered already", message.raw)
+        for at, source, message in connection.transcript.spoken():
+            if source == "client" and message.kind == "request":
+                known.add(str(message.id))
+            elif source == "server" and message.kind in ("result", "error"):
+                answered.add(str(message.id))
+            elif source == "client" and message.kind == "notification":
+                if message.method != "notifications/cancelled":
+                    continue
+                identity = message.params.get("requestId")
+                if identity is not None and str(identity) not in known:
+                    yield fault(f"there is no request {compact(identity)} to cancel", message.raw)
+                elif (
+                    identity is not None and str(identity) in answered and _is_late(connection.transcript, at, identity)
+                ):
+                    yield fault(f"the request {compact(identity)} was answered already", message.raw)
 
 
 def _is_late(transcript: Transcript, at: float, identity: Any) -> bool:
-    for frame in transcript.since(0):
-        for message in frame.messages():
-            if frame.source == "server" and message.kind in ("result", "error") and str(message.id) == str(identity):
-                return at - frame.at > _CROSSING_SECONDS
+    for answered, source, message in transcript.spoken():
+        if source == "server" and message.kind in ("result", "error") and str(message.id) == str(identity):
+            return at - answered > _CROSSING_SECONDS
     return False
 
 

@@ -91,12 +91,11 @@ def _waits_for_each_answer(record: ClientRecord) -> bool:
     """Whether the client waits for each answer before it sends another request."""
     for connection in record.connections:
         open_ones: set[object] = set()
-        for frame in connection.transcript.since(0):
-            for message in frame.messages():
-                if frame.source == "client" and message.kind == "request":
-                    if open_ones:
-                        return False
-                    open_ones.add(message.id)
-                elif frame.source == "server" and message.kind in ("result", "error"):
-                    open_ones.discard(message.id)
+        for _, source, message in connection.transcript.spoken():
+            if source == "client" and message.kind == "request":
+                if open_ones:
+                    return False
+                open_ones.add(message.id)
+            elif source == "server" and message.kind in ("result", "error"):
+                open_ones.discard(message.id)
     return True

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from mcp_conductor.client.session import Session
 from mcp_conductor.protocol.message import read
-from mcp_conductor.protocol.transcript import Frame
+from mcp_conductor.protocol.transcript import Frame, Transcript
 from mcp_conductor.report.model import NOTHING, Finding
 from mcp_conductor.text.patterns import compiled_later
 from mcp_conductor.text.visible import cut
@@ -21,6 +21,11 @@ SENT, CAME = "--> ", "<-- "
 MOST_LINES = 100
 _LONGEST = 20_000  # characters of a line
 _MOST_LAST_WORDS = 4
+_MOST_WORDS = 100  # of a value that are looked at
+_MOST_TELLING = 6  # of these that are looked for
+_LONGEST_WORD = 200
+_PLAIN = compiled_later("[0-9A-Za-z _.,:;-]+")  # which JSON writes as it is
+_ESCAPE = "\\u00"  # with which it could be written, though
 _MOST_PARTS = 20_000  # of a message that are compared
 _TELLING = ("content-type", "www-authenticate", "location", "allow", "last-event-id", "cache-control")
 _START = 100  # characters by which the body of a response is known again
@@ -92,7 +97,7 @@ def http_response(status: int, headers: Mapping[str, str], body: str) -> str:
 
 def proven(findings: Sequence[Finding], lines: Sequence[str]) -> list[Finding]:
     """FINDINGS, each with the place of its proof in LINES."""
-    said = _parse_lines(lines)
+    said = said_in(lines)
     found = []
     for each in findings:
         proof = _proof(each.actual, said) or _last_words(said)
@@ -105,37 +110,73 @@ def excerpted(findings: Sequence[Finding], lines: Sequence[str], *, alone: bool)
 
     ALONE: the lines are those of one probe, so that without a better proof it is the last that was said.
     """
-    said = _parse_lines(lines)
+    return excerpted_from(findings, said_in(lines), alone=alone)
+
+
+def excerpted_from(
+    findings: Sequence[Finding], said: Sequence["Said"], *, alone: bool
+) -> tuple[list[Finding], list[str]]:
+    """The same for what was SAID, which is read already."""
     kept: list[str] = []
     found = []
     for each in findings:
         proof = _proof(each.actual, said, last=alone) or (_last_words(said) if alone else [])
         found.append(replace(each, said=(len(kept), len(kept) + len(proof)) if proof else None))
-        kept += [Line(cut(lines[place], _LONGEST), getattr(lines[place], "at", None)) for place in proof]
+        kept += [Line(cut(f"{arrow}{text}", _LONGEST), at) for arrow, _, text, at in map(said.__getitem__, proof)]
         if not proof and isinstance(each.actual, str):  # lines that belong together
             found[-1] = replace(each, said=(len(kept), len(kept) + 1))
             kept.append(cut(CAME + each.actual, _LONGEST))
     return found, kept
 
 
-Said = tuple[str, Any, str]  # the arrow, the message, and its text
+Said = tuple[str, Any, str, float | None]  # the arrow, the message, its text, and when, if that is known
+
+
+def said_in(lines: Iterable[str]) -> list[Said]:
+    """What was said in LINES."""
+    return [(line[:4], _message(line[4:]), line[4:], getattr(line, "at", None)) for line in lines]
+
+
+def said_by_both(transcript: Transcript) -> list[Said]:
+    """The same of a conversation, whose messages are read already."""
+    return [
+        (_ARROWS[source], _message(message.text) if message.raw is None else message.raw, message.text, at)
+        for at, source, message in transcript.decoded()
+    ]
 
 
 def _proof(actual: Any, said: Sequence[Said], *, last: bool = True) -> list[int]:
     """The places of the reply that has ACTUAL in it, and of its request: the first such reply, or the LAST."""
+    words = _telling_words(actual)
     for place in range(len(said) - 1, -1, -1) if last else range(len(said)):
-        arrow, message, text = said[place]
+        arrow, message, text, _ = said[place]
+        if any(word not in text for word in words) and _ESCAPE not in text:
+            continue
         if _holds(actual, message, text):
             if arrow == CAME:
-                return [*_request_of(message, said[:place]), place]
+                return [*_request_of(message, said, place), place]
             # What was sent and is the proof was not answered, or only by what comes next.
-            return [place, *(place + 1 for came, _, _ in said[place + 1 : place + 2] if came == CAME)]
+            return [place, *(place + 1 for came, *_ in said[place + 1 : place + 2] if came == CAME)]
     return []
+
+
+def _telling_words(actual: Any) -> list[str]:
+    """What stands in every text that has ACTUAL in it, unless as an escape: to look for it first is far quicker."""
+    if not isinstance(actual, (dict, list)) or (isinstance(actual, dict) and actual.keys() >= {"status", "body"}):
+        return []
+    left: list[Any] = [actual]
+    words: set[str] = set()
+    for part in left:  # which grows meanwhile
+        if isinstance(part, str):
+            words.add(max(_PLAIN.findall(part[:_LONGEST_WORD]), key=len, default=""))
+        elif len(left) < _MOST_WORDS:
+            left += [*part, *part.values()] if isinstance(part, dict) else part if isinstance(part, list) else ()
+    return sorted(words, key=len, reverse=True)[:_MOST_TELLING]
 
 
 def _last_words(said: Sequence[Said]) -> list[int]:
     """The last request that was sent, or else the last of anything, and what came after it."""
-    sent = [place for place, (arrow, _, _) in enumerate(said) if arrow == SENT]
+    sent = [place for place, (arrow, *_) in enumerate(said) if arrow == SENT]
     asked = [place for place in sent if not _is_notice(said[place][1])]
     last = max(asked or sent, default=0)
     return [place for place in range(last, len(said)) if place == last or said[place][0] == CAME][:_MOST_LAST_WORDS]
@@ -175,21 +216,17 @@ def _start_of(body: Any) -> str:
     return str(body[0] if isinstance(body, list) and body else body or "")[:_START]
 
 
-def _request_of(message: Any, before: Sequence[Said]) -> list[int]:
-    """The place of the request that MESSAGE answers, if it answers one."""
+def _request_of(message: Any, said: Sequence[Said], end: int) -> list[int]:
+    """The place of the request that MESSAGE, at the place END, answers, if it answers one."""
     # A response of HTTP belongs to the request of HTTP before it.
-    if before and before[-1][0] == SENT and _HTTP.match(before[-1][2]):
-        return [len(before) - 1]
+    if end and said[end - 1][0] == SENT and _HTTP.match(said[end - 1][2]):
+        return [end - 1]
     identity = message.get("id") if isinstance(message, dict) and "method" not in message else None
-    for place in range(len(before) - 1, -1, -1) if identity is not None else ():
-        arrow, request, _ = before[place]
+    for place in range(end - 1, -1, -1) if identity is not None else ():
+        arrow, request, *_ = said[place]
         if arrow == SENT and isinstance(request, dict) and request.get("id") == identity:
             return [place]
     return []
-
-
-def _parse_lines(lines: Sequence[str]) -> list[Said]:
-    return [(line[:4], _message(line[4:]), line[4:]) for line in lines]
 
 
 def _message(text: str) -> Any:

@@ -1,13 +1,13 @@
 """What judges make of a conversation, live or recorded; and which requirements are meant at all."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from functools import cache
 from typing import Self
 
 from mcp_conductor.bounded.worker import checkpoint
 from mcp_conductor.checks.engine.check import CHECKS, JUDGES, Act, Check
-from mcp_conductor.checks.engine.evidence import CAME, excerpted, frames_of, lines_of, proven
+from mcp_conductor.checks.engine.evidence import CAME, Said, excerpted, excerpted_from, frames_of, lines_of, proven
 from mcp_conductor.checks.engine.findings import FailedCheck, NotSeen
 from mcp_conductor.checks.engine.record import SMALL, Record, Traits, judged_part, transport_of
 from mcp_conductor.checks.requirements import LEVELS, Requirement, requirements, requirements_of
@@ -113,6 +113,10 @@ class CheckResult:
         elif self.findings:
             self.findings, self.wire = excerpted(self.findings, lines, alone=alone)
 
+    def prove_by(self, said: Sequence[Said]) -> None:
+        """Take what proves the findings from what was SAID by any probes or clients."""
+        self.findings, self.wire = excerpted_from(self.findings, said, alone=False)
+
 
 def asked_for(options: Options, subject: str, among: Iterable[Requirement] | None = None) -> Iterator[Requirement]:
     """The requirements on servers, or on clients, that OPTIONS mean; all or AMONG some."""
@@ -162,11 +166,12 @@ def apply_judge(each: Check, record: Record) -> CheckResult:
     try:
         for finding in each.judge(record):
             seen.findings.append(finding)  # what was found before there was nothing more to see counts
+            if len(seen.findings) == MOST_FINDINGS:
+                break
     except NotSeen as nothing:
         seen.reason = str(nothing)
     if seen.findings:
-        del seen.findings[MOST_FINDINGS:]
-        seen.prove(lines_of(record.frames), alone=False)
+        seen.prove_by(record.said)
     return seen
 
 

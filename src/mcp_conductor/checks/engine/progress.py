@@ -23,22 +23,21 @@ def reports(record: Record) -> Iterator[tuple[Message, str]]:
     tokens: dict[Any, str] = {}
     ended: dict[str, float] = {}
     grace = _STREAM_SECONDS.get(record.transport, _OTHER_STREAM_SECONDS)
-    for frame in record.frames:
-        for message in frame.messages():
-            if frame.source == "client" and message.kind == "request":
-                token = progress_token(message.raw)
-                if token is not None:
-                    tokens[message.id] = str(token)
-                    states[str(token)] = "open"
-            elif frame.source == "server" and message.kind in ("result", "error") and message.id in tokens:
-                token_text = tokens.pop(message.id)
-                ended[token_text] = frame.at
-                states[token_text] = "task" if _is_task(message) else "answered"
-            elif frame.source == "server" and is_notification(message, "notifications/progress"):
-                text = str(message.params.get("progressToken"))
-                state = states.get(text, "unknown")
-                late = state == "answered" and frame.at - ended[text] <= grace
-                yield message, "open" if late else state
+    for at, source, message in record.transcript.spoken():
+        if source == "client" and message.kind == "request":
+            token = progress_token(message.raw)
+            if token is not None:
+                tokens[message.id] = str(token)
+                states[str(token)] = "open"
+        elif source == "server" and message.kind in ("result", "error") and message.id in tokens:
+            token_text = tokens.pop(message.id)
+            ended[token_text] = at
+            states[token_text] = "task" if _is_task(message) else "answered"
+        elif source == "server" and is_notification(message, "notifications/progress"):
+            text = str(message.params.get("progressToken"))
+            state = states.get(text, "unknown")
+            late = state == "answered" and at - ended[text] <= grace
+            yield message, "open" if late else state
 
 
 def _is_task(reply: Message) -> bool:

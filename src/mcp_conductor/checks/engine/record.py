@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
+from mcp_conductor.checks.engine.evidence import Said, said_by_both
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import META, Dialect
 from mcp_conductor.protocol.ledger import Exchange
@@ -103,6 +104,11 @@ class Record:
     @property
     def frames(self) -> list[Frame]:
         return self.transcript.since(0)
+
+    @cached_property
+    def said(self) -> list[Said]:
+        """What both sides said, as proofs are looked for in it."""
+        return said_by_both(self.transcript)
 
     @cached_property
     def sent(self) -> list[Message]:

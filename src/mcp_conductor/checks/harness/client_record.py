@@ -158,14 +158,13 @@ class ClientConnection:
     def went_on(self) -> bool:
         """Whether the client said anything after the connection was opened."""
         opened = False
-        for frame in self.transcript.since(0):
-            for message in frame.messages():
-                if opened and frame.source == "client":
-                    call = message.kind in ("request", "notification")
-                    if call and message.method != "notifications/cancelled" and message.method not in OPENINGS:
-                        return True
-                answers = frame.source == "server" and message.kind == "result"
-                opened = opened or answers
+        for _, source, message in self.transcript.spoken():
+            if opened and source == "client":
+                call = message.kind in ("request", "notification")
+                if call and message.method != "notifications/cancelled" and message.method not in OPENINGS:
+                    return True
+            answers = source == "server" and message.kind == "result"
+            opened = opened or answers
         return False
 
 

@@ -7,7 +7,7 @@ messages of one client to each other is judged only if nothing shows that there 
 
 from collections.abc import Sequence
 
-from mcp_conductor.checks.engine.evidence import lines_of
+from mcp_conductor.checks.engine.evidence import Said, said_by_both
 from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.engine.judging import (
     MOST_FINDINGS,
@@ -27,7 +27,7 @@ from mcp_conductor.checks.requirements import Requirement
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import META, Dialect
 from mcp_conductor.protocol.message import Message, compact
-from mcp_conductor.protocol.transcript import Transcript
+from mcp_conductor.protocol.transcript import SIDES, Transcript
 from mcp_conductor.recording.format import Entry
 from mcp_conductor.report.model import Outcome
 
@@ -36,19 +36,23 @@ _BOTH_ERAS = "the conversation is of both eras"
 _MIXED = "over HTTP without a session, several clients cannot be told apart"
 
 
-def judge_client(entries: Sequence[Entry], options: Options | None = None) -> Verdicts:
-    """Judge the client of a recorded conversation, which is all of ENTRIES."""
-    transcript = Transcript.of(entry.frame for entry in entries)
+def judge_client(
+    entries: Sequence[Entry], options: Options | None = None, *, transcript: Transcript | None = None
+) -> Verdicts:
+    """Judge the client of a recorded conversation, which is all of ENTRIES; TRANSCRIPT, if it is there already."""
+    transcript = transcript or Transcript.read(entry.frame for entry in entries)
     dialect, opened = recorded_opening(transcript)
     transport = recorded_transport(transcript)
     record = _record_of(entries, transcript, dialect, transport, opened)
     unseen = _unseen(record, dialect)
     outcomes: list[Outcome] = []
-    lines = lines_of(transcript.frames)
+    said: list[Said] = []
     for requirement, each in recorded_checks(options or Options(), dialect.version, transport):
         reason = unseen.get(each.recorded or "")
         seen = CheckResult([], reason) if reason is not None else _judged(each, record)
-        seen.prove(lines, alone=False)
+        if seen.findings:
+            said = said or said_by_both(transcript)
+            seen.prove_by(said)
         outcomes.append(outcome_of(requirement, seen))
     outcomes = without_consequences(outcomes, _look)
     return Verdicts(dialect.version, _introduction(record), outcomes, transport=transport, partial=ONLY_RECORDED)
@@ -105,7 +109,9 @@ def _http_requests(entries: Sequence[Entry], connection: ClientConnection) -> li
     """The HTTP requests whose messages are known by their numbers; a head may stand before its message, or after."""
     found: list[HttpRequest] = []
     last: dict[int, HttpRequest] = {}
-    bodies = {each.exchange: each.frame for each in entries if each.frame.source == "client"}
+    said = (each for each in entries if each.frame.source in SIDES)
+    messages = zip(said, connection.transcript.decoded(), strict=True)
+    bodies = {each.exchange: spoken.message for each, spoken in messages if spoken.source == "client"}
     for entry in entries:
         number, frame = entry.exchange, entry.frame
         if number is None or frame.source != "http":
@@ -115,7 +121,7 @@ def _http_requests(entries: Sequence[Entry], connection: ClientConnection) -> li
             found.append(request)
             if (body := bodies.get(number)) is not None:
                 request.body = body.text.encode(errors="surrogateescape")
-                request.message = body.message
+                request.message = body
         elif number in last:
             status = frame.text.split("\n", 1)[0].split()[1:2]
             last[number].status = int(status[0]) if status and status[0].isdecimal() else 0

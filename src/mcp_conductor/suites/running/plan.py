@@ -1,13 +1,12 @@
 """Which tests are run, of which files, on which servers: for every front end that runs tests of files."""
 
-import gc
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 from mcp_conductor.errors import Location, UsageError
-from mcp_conductor.files.reading import read_bytes
+from mcp_conductor.files.reading import no_collecting, read_bytes
 from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec
 from mcp_conductor.report.formats.wording import counted
@@ -160,7 +159,7 @@ class Planning:
             for file in files:
                 found.setdefault(file, []).append(pattern)
         suites = []
-        with _no_collecting():
+        with no_collecting():
             for file, meant in found.items():
                 shown = os.path.relpath(file, self._wanted.directory)
                 try:
@@ -237,19 +236,6 @@ class Planning:
         with suppress(UsageError):  # a run that cannot be remembered was still a run
             write_file(os.path.join(os.path.dirname(path), ".gitignore"), "*\n")  # it concerns this directory alone
             write_file(path, json.dumps(failed, indent=1))
-
-
-@contextmanager
-def _no_collecting() -> Iterator[None]:
-    """Test files become many objects that stay to the end; to look for garbage among them takes a third as long as to
-    read them, and finds none.
-    """
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 def _shuffle(things: list[Job] | list[Case], seed: int | str) -> None:

@@ -1,5 +1,7 @@
 """What proves a finding: its request and its reply, found among all that was said."""
 
+import json
+
 from mcp_conductor.checks.engine.evidence import excerpted, http_request, http_response, proven
 from mcp_conductor.checks.engine.findings import fault
 from mcp_conductor.checks.engine.http_probe import HttpResponse
@@ -92,3 +94,17 @@ def test_a_response_of_http_is_proven_by_itself_and_its_request():
     seen = HttpResponse(200, {"content-type": "application/json"}, REFUSED.partition(") ")[2])
     _, wire = excerpted([fault("odd", seen.shown())], POSTS, alone=True)
     assert wire == [POSTED, REFUSED]
+
+
+def test_the_words_of_a_value_are_found_again_where_they_are_written_as_escapes():
+    escaped = '<-- {"jsonrpc":"2.0","id":1,"result":{"t\\u006fols":[{"n\\u0061me":5}]}}'
+    _, wire = excerpted([fault("wrong", RESULT)], [ASKED, escaped], alone=False)
+    assert wire == [ASKED, escaped]
+
+
+def test_the_first_message_with_a_value_is_its_proof_whatever_stands_around_it():
+    value = {"text": 'Say "hi" to C:\\temp, é', "type": "text"}
+    lines = [f'<-- {{"jsonrpc":"2.0","id":{number},"result":{{"content":[{json.dumps(value)}]}}}}' for number in (7, 8)]
+    (finding,), wire = excerpted([fault("wrong", value)], [ANSWERED, *lines], alone=False)
+    assert wire == lines[:1]
+    assert finding.said == (0, 1)

@@ -11,7 +11,6 @@ from mcp_conductor.report.model import Finding
 @judged("batch-removed-server")
 def no_batches_are_sent(record: Record) -> Iterator[Finding]:
     """Look at everything that the server sent: none of it is an array."""
-    for frame in record.frames:
-        message = frame.message if frame.source == "server" else None
-        if message is not None and message.kind == "batch":
+    for _, source, message in record.transcript.decoded():
+        if source == "server" and message.kind == "batch":
             yield fault(f"the server sends {len(message.raw)} messages in one array", message.raw)

@@ -89,17 +89,16 @@ def request_ids_are_not_used_twice(record: Record) -> Iterator[Finding]:
         raise NotSeen("the server has no sessions")
     used: dict[tuple[bool, Any], str] = {}
     asked = 0
-    for frame in record.frames:
-        for message in frame.messages():
-            if frame.source == "client" and message.kind == "request" and message.method == "initialize":
-                used.clear()  # a new session
-            if frame.source != "server" or message.kind != "request" or _is_notification(message.raw):
-                continue
-            asked += 1
-            key = (isinstance(message.id, str), message.id)
-            # The very same text is the same request: a stream that was resumed may repeat it.
-            if used.setdefault(key, message.text) != message.text:
-                yield fault(f"the id {message.id!r} is used twice", message.raw)
+    for _, source, message in record.transcript.spoken():
+        if source == "client" and message.kind == "request" and message.method == "initialize":
+            used.clear()  # a new session
+        if source != "server" or message.kind != "request" or _is_notification(message.raw):
+            continue
+        asked += 1
+        key = (isinstance(message.id, str), message.id)
+        # The very same text is the same request: a stream that was resumed may repeat it.
+        if used.setdefault(key, message.text) != message.text:
+            yield fault(f"the id {message.id!r} is used twice", message.raw)
     if asked < 2:
         raise NotSeen("the server asked less than twice")
 

@@ -30,6 +30,7 @@ def _entries(record: Record) -> list[_Entry]:
     found = [
         _Entry(key, value, path, message)
         for message in record.heard
+        if "_meta" in message.text or "\\u" in message.text  # which is quicker to see than that it is not there
         for path, meta in _metas(message.raw, "")
         for key, value in meta.items()
     ]

@@ -23,16 +23,15 @@ def log_messages_are_asked_for(record: Record) -> Iterator[Finding]:
     """Look at every log message: a request that is open asked for messages by its logLevel."""
     asked: set[Any] = set()
     called = False
-    for frame in record.frames:
-        for message in frame.messages():
-            if frame.source == "client" and message.kind == "request":
-                called = called or message.method == "tools/call"
-                if f"{META}logLevel" in (_meta(message) or {}):
-                    asked.add(message.id)
-            elif frame.source == "server" and message.kind in ("result", "error"):
-                asked.discard(message.id)
-            elif frame.source == "server" and is_notification(message, "notifications/message") and not asked:
-                yield fault("a log message is sent, but no open request asked for it", message.raw)
+    for _, source, message in record.transcript.spoken():
+        if source == "client" and message.kind == "request":
+            called = called or message.method == "tools/call"
+            if f"{META}logLevel" in (_meta(message) or {}):
+                asked.add(message.id)
+        elif source == "server" and message.kind in ("result", "error"):
+            asked.discard(message.id)
+        elif source == "server" and is_notification(message, "notifications/message") and not asked:
+            yield fault("a log message is sent, but no open request asked for it", message.raw)
     if not called:
         raise NotSeen("no tool was called")
 
@@ -58,18 +57,17 @@ def tokens_of_the_server_are_its_own(record: Record) -> Iterator[Finding]:
     """Compare the progress tokens of the server's requests: none is that of another one that is not answered yet."""
     waiting: dict[Any, Any] = {}  # token by id
     seen = False
-    for frame in record.frames:
-        for message in frame.messages():
-            if frame.source == "client" and message.kind in ("result", "error"):
-                waiting.pop(message.id, None)
-            elif frame.source == "server" and message.kind == "request":
-                token = progress_token(message.raw)
-                seen = seen or token is not None
-                # A stream that was resumed may repeat a request.
-                if token is not None and any(token == other for at, other in waiting.items() if at != message.id):
-                    yield fault(f"the progress token {render(token)} is that of another request, too", message.raw)
-                if token is not None:
-                    waiting[message.id] = token
+    for _, source, message in record.transcript.spoken():
+        if source == "client" and message.kind in ("result", "error"):
+            waiting.pop(message.id, None)
+        elif source == "server" and message.kind == "request":
+            token = progress_token(message.raw)
+            seen = seen or token is not None
+            # A stream that was resumed may repeat a request.
+            if token is not None and any(token == other for at, other in waiting.items() if at != message.id):
+                yield fault(f"the progress token {render(token)} is that of another request, too", message.raw)
+            if token is not None:
+                waiting[message.id] = token
     if not seen:
         raise NotSeen("the server asked for no progress")
 
@@ -87,16 +85,15 @@ def progress_increases(record: Record) -> Iterator[Finding]:
     """Compare the progress notifications of each request: every one reports more than the one before."""
     needed_reports(record)
     last: dict[str, float] = {}
-    for frame in record.frames:
-        for message in frame.messages():
-            if frame.source == "client" and message.kind == "request":
-                last[str(progress_token(message.raw))] = -math.inf
-            elif frame.source == "server" and is_notification(message, "notifications/progress"):
-                token, progress = str(message.params.get("progressToken")), message.params.get("progress", 0)
-                if is_number(progress) and token in last:
-                    if progress <= last[token]:
-                        yield fault(f"progress is {progress} after {last[token]}", message.raw)
-                    last[token] = progress
+    for _, source, message in record.transcript.spoken():
+        if source == "client" and message.kind == "request":
+            last[str(progress_token(message.raw))] = -math.inf
+        elif source == "server" and is_notification(message, "notifications/progress"):
+            token, progress = str(message.params.get("progressToken")), message.params.get("progress", 0)
+            if is_number(progress) and token in last:
+                if progress <= last[token]:
+                    yield fault(f"progress is {progress} after {last[token]}", message.raw)
+                last[token] = progress
 
 
 @judged("progress-stops-after-completion")

@@ -21,7 +21,7 @@ from mcp_conductor.checks.engine.shapes import (
 )
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import read
-from mcp_conductor.protocol.schema import Undecided, complaints, flaw
+from mcp_conductor.protocol.schema import Undecided, checker, flaw
 from mcp_conductor.report.model import Finding
 
 
@@ -149,17 +149,22 @@ def structured_content_fits(record: Record) -> Iterator[Finding]:
     schemas = {
         str(tool.get("name")): tool["outputSchema"] for _, tool in listed_tools(record) if "outputSchema" in tool
     }
+    checkers: dict[str, Callable[[Any], list[str]] | None] = {}  # a schema is compiled once, however often it is used
     seen, undecided = False, ""
     for name, result in results(record):
-        schema = schemas.get(name)
-        # A schema that cannot be used is the matter of schema-valid-in-dialect.
-        if schema is None or result.get("isError") is True or flaw(schema):
+        if schemas.get(name) is None or result.get("isError") is True:
+            continue
+        if name not in checkers:
+            # A schema that cannot be used is the matter of schema-valid-in-dialect.
+            checkers[name] = None if flaw(schemas[name]) else checker(schemas[name])
+        complaints = checkers[name]
+        if complaints is None:
             continue
         seen = True
         if "structuredContent" not in result:
             yield fault(f"tool {name!r} has an outputSchema, but its result has no structuredContent", result)
             continue
-        found = complaints(result["structuredContent"], schema)
+        found = complaints(result["structuredContent"])
         if found and isinstance(found[0], Undecided):
             undecided = f"tool {name!r}: whether structuredContent fits is not known: {found[0]}"
             continue
