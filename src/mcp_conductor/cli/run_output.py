@@ -49,6 +49,7 @@ class Output:
         # Whether a report shows what is kept only for those who look into it.
         self.wants_looks = any(REPORTERS.get(kind).looks for kind, _ in self._reports)
         self.wants_wire = "--wire" in given or any(kind == "junit" for kind, _ in self._reports)
+        self.wants_all_said = "--wire" in given or bool(self._reports)  # also where nothing is wrong
         self._timing = "--timing" in given
         # Where warnings are failures, they are never left out.
         self._failures_alone = "--quiet" in given or "--errors-only" in given

@@ -15,6 +15,7 @@ from mcp_conductor.cli.secret_flags import secrets_of_flags
 from mcp_conductor.cli.target import target
 from mcp_conductor.cli.terminal import Terminal, tell_all
 from mcp_conductor.errors import ConductorError, UsageError
+from mcp_conductor.files.reading import no_collecting
 from mcp_conductor.recording.dialogue import Dialogue
 from mcp_conductor.recording.flows import flows
 from mcp_conductor.recording.reader import began, read_recording
@@ -37,11 +38,16 @@ class VerifyRun:
         self._output = Output(given, terminal)
         self._ignored = read_ignored(given.all("--ignore"))
         self._timeout = time_of(given, "--timeout") or DEFAULT_SECONDS
+        with no_collecting():
+            self._read()
+
+    def _read(self) -> None:
+        file, given, terminal = self._file, self._given, self._terminal
         recording = read_recording(os.path.join(terminal.directory, file), shown=file)
         if recording.warning is not None:
             terminal.say(f"warning: {recording.warning}")
         session = chosen_session(recording, given, terminal, does="plays", done="played")
-        self._dialogue = Dialogue.of(recording.transcript(session).frames)
+        self._dialogue = Dialogue.of(entry.frame for entry in recording.entries if session in (None, entry.session))
         if not self._dialogue.asked:
             raise UsageError(f"{file} has no requests of a client, so that there is nothing to play")
         if not any(asked.awaited and asked.reply is not None for asked in self._dialogue.asked):
@@ -89,6 +95,7 @@ class VerifyRun:
             ignored=self._ignored,
             group=self._file,
             over_http=self._spec.as_http() is not None,
+            keeps_all=self._output.wants_all_said,
         )
         return Report(
             kind="verify",

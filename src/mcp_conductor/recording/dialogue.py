@@ -7,11 +7,13 @@ stays open: what comes later may be its own. Only questions are taken for those 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
+from sys import intern
 from typing import Any, Literal, NamedTuple
 
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.ledger import progress_token
 from mcp_conductor.protocol.message import Message, compact
+from mcp_conductor.protocol.together import Unread, decoded, spoken
 from mcp_conductor.protocol.transcript import Frame
 from mcp_conductor.values import dataclass
 
@@ -30,11 +32,15 @@ class Question:
 
 @dataclass(slots=True)
 class Asked:
-    """A request of the client, and what came of it."""
+    """A request of the client, and what came of it.
+
+    A conversation may have very many; so their values are read when they are asked for, which is seldom.
+    """
 
     number: int  # of this request, counted from 1
     request: Message
     at: float
+    method: str  # of the request
     reply: Message | None = None
     seconds: float = 0.0  # until the reply came
     cancelled: bool = False
@@ -77,21 +83,20 @@ class Dialogue:
     def of(cls, frames: Iterable[Frame]) -> "Dialogue":
         """The dialogue in FRAMES, which are those of one conversation."""
         dialogue, open_requests = cls(), _Open()
-        for frame in frames:
-            for message in frame.messages():
-                if frame.source == "client":
-                    dialogue._client_said(message, frame.at, open_requests)
-                else:
-                    dialogue._server_said(message, frame.at, open_requests)
+        for at, source, message in spoken(decoded(frames)):
+            if source == "client":
+                dialogue._client_said(message, at, open_requests)
+            else:
+                dialogue._server_said(message, at, open_requests)
         dialogue._assign(open_requests)
         return dialogue
 
     def _client_said(self, message: Message, at: float, now: "_Open") -> None:
         if message.kind == "request" and message.id is not None:
-            asked = Asked(len(self.asked) + 1, message, at)
+            asked = Asked(len(self.asked) + 1, Unread.of(message), at, intern(message.method))
             self.asked.append(asked)
-            self.moments.append(Moment("request", asked, message))
-            now.sent(asked)
+            self.moments.append(Moment("request", asked, asked.request))
+            now.sent(asked, progress_token(message.raw))
         elif message.kind == "notification":
             self.moments.append(Moment("notification", None, message))
             if message.method == _CANCELLED and (known := now.by_id.get(_key(message.params.get("requestId")))):
@@ -108,8 +113,9 @@ class Dialogue:
         if message.kind in ("result", "error", "invalid"):
             asked = now.by_id.pop(_key(message.id), None)
             if asked is not None:
-                asked.reply, asked.seconds = message, at - asked.at
-                self.moments.append(Moment("reply", asked, message))
+                reply = Unread.of(message)
+                asked.reply, asked.seconds = reply, at - asked.at
+                self.moments.append(Moment("reply", asked, reply))
                 if not asked.cancelled:
                     now.story.append(asked)
         elif message.kind == "request":
@@ -130,7 +136,7 @@ class Dialogue:
         given_up = False  # whether the client no longer waits for a request, which the server may still work on
         for each in now.story:
             if isinstance(each, Asked) and each.reply is None and not each.cancelled:
-                given_up = given_up or each.request.method != _LISTEN
+                given_up = given_up or each.method != _LISTEN
             elif isinstance(each, Asked) and each.number in waiting:
                 del waiting[each.number]
             elif isinstance(each, Asked):
@@ -156,10 +162,10 @@ class _Open:
         # In order: a request, which stands here again when it is answered or cancelled; a question; a notification.
         self.story: list[Asked | Question | Message] = []
 
-    def sent(self, asked: Asked) -> None:
+    def sent(self, asked: Asked, token: Id | None) -> None:
         self.by_id[_key(asked.request.id)] = asked
         self.story.append(asked)
-        if (token := progress_token(asked.request.raw)) is not None:
+        if token is not None:
             self.by_token[_key(token)] = asked
 
 

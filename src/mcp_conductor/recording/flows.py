@@ -5,12 +5,12 @@ prompts say are names, not values that a server makes: only their cursors flow.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set as AbstractSet
 from itertools import islice
 from typing import Any, NamedTuple
 
 from mcp_conductor.protocol.message import Message, read
-from mcp_conductor.recording.dialogue import Dialogue
+from mcp_conductor.recording.dialogue import Asked, Dialogue, Moment
 from mcp_conductor.values import dataclass
 
 SHORTEST = 6  # characters of a value that is taken for more than a coincidence
@@ -56,16 +56,19 @@ def flows(dialogue: Dialogue) -> list[Flow]:
     offered: dict[str, tuple[str | int, Place]] = {}
     sent: set[str] = set()
     targets: dict[str, dict[Place, None]] = {}
-    for kind, asked, message in dialogue.moments:
-        number = 0 if asked is None else asked.number
+    # Most values of most replies are never sent: to remember their places would take more memory than the replies.
+    ever_sent = {str(value) for moment in dialogue.moments for value, _ in _values_of_client(moment)}
+    for moment in dialogue.moments:
+        kind, asked, message = moment
         if kind == "reply" and asked is not None:
-            for value, place in _values_of_reply(asked.request.method, message, number):
+            for value, place in _values_of_reply(asked, message, ever_sent):
                 name = str(value)
-                if name not in sent and (name not in offered or _is_plainer(place, offered[name][1])):
+                if name not in ever_sent or name in sent:
+                    continue
+                if name not in offered or _is_plainer(place, offered[name][1]):
                     offered[name] = value, place
             continue
-        member = "result" if kind == "answer" else "params"
-        for value, place in values_in(message.raw.get(member), number, (member,)):
+        for value, place in _values_of_client(moment):
             if str(value) in offered:
                 targets.setdefault(str(value), {})[place] = None
             else:
@@ -77,13 +80,46 @@ def _is_plainer(place: Place, other: Place) -> bool:
     return place.exchange == other.exchange and place.rank < other.rank
 
 
-def _values_of_reply(method: str, reply: Message, number: int) -> Iterator[tuple[str | int, Place]]:
+def _values_of_client(moment: Moment) -> Iterator[tuple[str | int, Place]]:
+    """What the client sent, if that is what MOMENT is."""
+    kind, asked, message = moment
+    if kind != "reply":
+        member = "result" if kind == "answer" else "params"
+        yield from values_in(message.raw.get(member), 0 if asked is None else asked.number, (member,))
+
+
+def _values_of_reply(asked: Asked, reply: Message, wanted: AbstractSet[str]) -> Iterator[tuple[str | int, Place]]:
+    """What the server sent in REPLY; nothing, if none of it is WANTED."""
+    method = asked.method
     if reply.kind not in ("result", "error") or method in _OPENINGS:
         return
     member, value = reply.kind, reply.raw[reply.kind]
     if method in _NAMES:
         value = {"nextCursor": value.get("nextCursor")} if isinstance(value, dict) else None
-    yield from values_in(value, number, (member,))
+    if _may_have(value, wanted):
+        yield from values_in(value, asked.number, (member,))
+
+
+def _may_have(value: Any, wanted: AbstractSet[str]) -> bool:
+    """Whether something that is WANTED may stand in VALUE: quicker than to look at each thing with its place."""
+    left = [value]
+    for each in left:  # which grows meanwhile
+        if isinstance(each, dict):
+            left += each.values()
+        elif isinstance(each, list):
+            left += each
+        elif isinstance(each, str):
+            if each in wanted:
+                return True
+            if SHORTEST < len(each) <= _LONGEST_TEXT:
+                inner = json_in(each)
+                if inner is not None:
+                    left.append(inner)
+                elif not wanted.isdisjoint(_WORD.findall(each)):
+                    return True
+        elif str(each) in wanted:
+            return True
+    return False
 
 
 def values_in(value: Any, number: int, path: Steps = ()) -> Iterator[tuple[str | int, Place]]:

@@ -1,4 +1,4 @@
-"""Large recordings: what is kept of each frame while it is judged is a small multiple of its text."""
+"""Large recordings: what is kept of each frame while it is judged or played is a small multiple of its text."""
 
 import json
 import tracemalloc
@@ -6,6 +6,8 @@ import tracemalloc
 from mcp_conductor.checks.engine.judging import judge
 from mcp_conductor.checks.harness.recorded_client import judge_client
 from mcp_conductor.protocol.transcript import Frame, Transcript
+from mcp_conductor.recording.dialogue import Dialogue
+from mcp_conductor.recording.flows import flows
 from mcp_conductor.recording.format import Entry
 
 CLIENT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
@@ -44,4 +46,15 @@ def test_both_sides_are_judged_by_messages_that_are_kept_once():
     both_judged(conversation(1))  # what is imported and compiled for the first time does not count
     small, large = memory_for(both_judged, conversation(100)), memory_for(both_judged, conversation(300))
     assert large < 7
+    assert large < small * 1.2
+
+
+def test_what_is_played_is_kept_as_text():
+    def played(frames):
+        dialogue = Dialogue.of(frames)
+        return dialogue, flows(dialogue)
+
+    played(conversation(1))
+    small, large = memory_for(played, conversation(100)), memory_for(played, conversation(300))
+    assert large < 3
     assert large < small * 1.2

@@ -104,7 +104,7 @@ class _Player:
                 if kind == "notification":
                     self._session.send(self._now(message))
                 elif kind == "request" and asked is not None:
-                    what = shown_request(message.method, message.params)
+                    what = shown_request(asked.method, message.params)
                     tell(f"{what} ({asked.number} of {len(self._dialogue.asked)})")
                     self._ask(asked)
                 elif kind == "reply" and asked is not None and asked.awaited:
@@ -135,7 +135,7 @@ class _Player:
     async def _answer(self, asked: Asked) -> None:
         try:
             reply = (await self._pending.pop(asked.number)()).reply
-            if reply is not None and asked.request.method == "tasks/get":
+            if reply is not None and asked.method == "tasks/get":
                 reply = await self._polled(asked, reply)
         except TransportError as error:
             self._played.problems[asked.number] = error
@@ -145,8 +145,8 @@ class _Player:
             return
         if reply is None:
             return
-        if asked.request.method in ("initialize", "server/discover"):
-            self._open(asked.request.method, reply)
+        if asked.method in ("initialize", "server/discover"):
+            self._open(asked.method, reply)
         for flow in self._flows.get(asked.number, ()):
             self._carry(flow, reply)
 
@@ -184,6 +184,8 @@ class _Player:
     async def _late_notices(self) -> None:
         """Wait a moment for notifications of the recording that did not come yet."""
         missing = Counter(each.method for asked in self._dialogue.asked for each in asked.notices)
+        if not missing:
+            return
         looked = 0
         for _ in range(int(_LATE_SECONDS / _LOOK_SECONDS)):
             news, looked = self._played.frames[looked:], len(self._played.frames)
@@ -197,8 +199,10 @@ class _RecordedAnswers:
     """What the recorded client answered, given once more."""
 
     def __init__(self, dialogue: Dialogue, played: Played, alignment: Alignment) -> None:
-        self._left = list(dialogue.questions)
-        self._always = {each.message.method: each for each in self._left if each.message.method in AT_ANY_TIME}
+        self._left: dict[str, list[Question]] = {}  # those that did not come again yet, by method
+        for each in dialogue.questions:
+            self._left.setdefault(each.message.method, []).append(each)
+        self._always = {method: some[-1] for method, some in self._left.items() if method in AT_ANY_TIME}
         self._played = played
         self._alignment = alignment
 
@@ -216,13 +220,14 @@ class _RecordedAnswers:
     def _take(self, message: Message) -> Question | None:
         """The question of the recording that MESSAGE repeats: the same one, or else the next with its method."""
         self._alignment.carry(self._played.carried)
-        fitting = [each for each in self._left if each.message.method == message.method]
-        same = (each for each in fitting if self._alignment.is_same(each.message.params, message.params))
-        chosen = next(same, fitting[0] if fitting else None)
-        if chosen is not None:
-            self._left = [each for each in self._left if each is not chosen]
-            self._played.repeated[id(chosen)] = message
-        return chosen or self._always.get(message.method)
+        fitting = self._left.get(message.method)
+        if not fitting:
+            return self._always.get(message.method)
+        params = message.params
+        same = (place for place, each in enumerate(fitting) if self._alignment.is_same(each.message.params, params))
+        chosen = fitting.pop(next(same, 0))
+        self._played.repeated[id(chosen)] = message
+        return chosen
 
 
 def carried_over(value: Any, carried: dict[str, str | int]) -> Any:
@@ -251,8 +256,8 @@ def _as_number(value: str | int) -> str | int:
 
 def polled_for(dialogue: Dialogue, asked: Asked) -> float:
     """For how many seconds the client had polled the task of ASKED when that was answered."""
-    task, method = asked.request.params.get("taskId"), asked.request.method
-    polls = (each for each in dialogue.asked if each.request.method == method)
+    task, method = asked.request.params.get("taskId"), asked.method
+    polls = (each for each in dialogue.asked if each.method == method)
     first = next((each for each in polls if each.request.params.get("taskId") == task), asked)
     return asked.at + asked.seconds - first.at
 

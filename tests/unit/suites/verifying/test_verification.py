@@ -27,7 +27,7 @@ def note(method, **params):
     return "server", {"method": method, "params": params}
 
 
-def verified(was, came, *ignored, lost=None, over_http=False):
+def verified(was, came, *ignored, lost=None, over_http=False, keeps_all=True):
     recorded = Dialogue.of(frames(*was))
     played = Played(ids={asked.number: asked.request.id for asked in recorded.asked}, frames=frames(*came), lost=lost)
     return list(
@@ -38,6 +38,7 @@ def verified(was, came, *ignored, lost=None, over_http=False):
             ignored=read_ignored(ignored),
             group="f",
             over_http=over_http,
+            keeps_all=keeps_all,
         ).outcomes()
     )
 
@@ -147,3 +148,11 @@ def test_over_http_a_change_that_is_told_before_the_stream_is_open_may_be_lost()
         "notifications/message did not come",
     ]
     assert messages(was, came, over_http=True) == ["notifications/message did not come"]
+
+
+def test_what_was_said_is_kept_where_something_differs_or_all_is_wanted():
+    was = [call(1), result(1, text="a"), call(2), result(2, text="b")]
+    came = [call(1), result(1, text="a"), call(2), result(2, text="c")]
+    assert [len(each.frames) for each in verified(was, came)] == [2, 2]
+    assert [len(each.frames) for each in verified(was, came, keeps_all=False)] == [0, 2]
+    assert [len(each.wire) for each in verified(was, came, keeps_all=False)] == [0, 2]
