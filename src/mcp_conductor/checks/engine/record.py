@@ -126,24 +126,48 @@ class Record:
 
     def notifications(self, method: str | None = None) -> Iterator[Message]:
         """Notifications of the server."""
-        for message in self.heard:
-            if message.kind == "notification" and method in (None, message.method):
+        for message in self._heard_by_kind.get("notification", ()):
+            if method in (None, message.method):
                 yield message
 
     def questions(self, method: str | None = None) -> Iterator[Message]:
         """Requests of the server."""
-        for message in self.heard:
-            if message.kind == "request" and method in (None, message.method):
+        for message in self._heard_by_kind.get("request", ()):
+            if method in (None, message.method):
                 yield message
 
     def results(self, *methods: str) -> Iterator[tuple[Exchange, Json]]:
         """Requests that were answered with a result, which is an object; all of them, or those of METHODS."""
-        for exchange in self.exchanges:
-            if methods and exchange.request.method not in methods:
-                continue
-            reply = exchange.reply
-            if reply is not None and reply.kind == "result" and isinstance(reply.result, dict):
-                yield exchange, reply.result
+        known = [method for method in methods if method in self._results_by_method]
+        if not methods:
+            yield from self._results
+        elif len(known) == 1:
+            yield from self._results_by_method[known[0]]
+        elif known:
+            yield from (pair for pair in self._results if pair[0].request.method in known)
+
+    @cached_property
+    def _heard_by_kind(self) -> dict[str, list[Message]]:
+        found: dict[str, list[Message]] = {}
+        for message in self.heard:
+            found.setdefault(message.kind, []).append(message)
+        return found
+
+    @cached_property
+    def _results(self) -> list[tuple[Exchange, Json]]:
+        return [
+            (each, each.reply.result)
+            for each in self.exchanges
+            if each.reply is not None and each.reply.kind == "result" and isinstance(each.reply.result, dict)
+        ]
+
+    @cached_property
+    def _results_by_method(self) -> dict[str, list[tuple[Exchange, Json]]]:
+        """Most judges ask for the results of one method, which often was never used."""
+        found: dict[str, list[tuple[Exchange, Json]]] = {}
+        for pair in self._results:
+            found.setdefault(pair[0].request.method, []).append(pair)
+        return found
 
     def complete(self, *methods: str) -> Iterator[tuple[Exchange, Json]]:
         """The same, without results that are questions or tasks in place of an answer."""
