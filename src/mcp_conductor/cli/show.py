@@ -64,6 +64,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
     if len(given.words) != 1:
         raise UsageError(f"conductor show takes one recording, not {len(given.words)}", hint="conductor show FILE")
     from mcp_conductor.cli.show_filters import wanted_frames
+    from mcp_conductor.files.reading import no_collecting
     from mcp_conductor.recording.reader import read_recording
 
     wanted, file = wanted_frames(given), given.words[0]
@@ -75,7 +76,8 @@ def main(argv: list[str], terminal: Terminal) -> int:
         from mcp_conductor.cli.show_follow import follow
 
         return run_interruptibly(follow(given, wanted, terminal))
-    recording = read_recording(os.path.join(terminal.directory, file), shown=file)
+    with no_collecting():
+        recording = read_recording(os.path.join(terminal.directory, file), shown=file)
     if recording.warning is not None:
         terminal.say(f"warning: {recording.warning}")
     known = recording.sessions()
@@ -113,17 +115,21 @@ def _write_page(
     recording: "Recording",
     sessions: list[int],
     shown: list["Entry"],
-    note: str | None,
+    left_out: str | None,
     given: Given,
     terminal: Terminal,
 ) -> None:
-    from mcp_conductor.cli.show_page import recording_page
+    from mcp_conductor.cli.show_page import recording_page, what_fits
     from mcp_conductor.files.writing import write_file
 
     file, output = given.words[0], given.need("--output")
     path = os.path.join(terminal.directory, output)
     if os.path.realpath(path) == os.path.realpath(os.path.join(terminal.directory, file)):
         raise UsageError("the page would overwrite the recording")
-    text = recording_page(recording, sessions, file, judged="--no-judge" not in given, shown=shown, note=note)
+    fitting, rest = what_fits(shown)
+    notes = [each for each in (left_out, rest) if each is not None]
+    text = recording_page(recording, sessions, file, judged="--no-judge" not in given, shown=fitting, notes=notes)
     # As the recording is: for its owner alone, who may give it to others.
     write_file(path, text, shown=f"the page to {output}", secret=True)
+    if rest is not None:
+        terminal.say(f"warning: {rest}")

@@ -7,6 +7,7 @@ from mcp_conductor.checks.engine.judging import Verdicts, judge
 from mcp_conductor.checks.explain import rules
 from mcp_conductor.checks.harness.recorded_client import judge_client
 from mcp_conductor.errors import UsageError
+from mcp_conductor.files.reading import no_collecting
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.transcript import Frame, Transcript
 from mcp_conductor.recording.format import Entry
@@ -15,7 +16,24 @@ from mcp_conductor.report.formats.wording import counted
 from mcp_conductor.report.model import Finding, Outcome
 from mcp_conductor.report.page import page
 
+_MOST = 100_000_000  # characters of frames on a page: browsers take several times as much memory
+_FRAME = 50  # of these for each frame, besides its text
 _SOURCES = {"--> ": "client", "<-- ": "server"}
+
+
+def what_fits(shown: Sequence[Entry], most: int = _MOST) -> tuple[Sequence[Entry], str | None]:
+    """The first of the frames that are SHOWN, as many as a browser can open; and what to say of the rest."""
+    size = 0
+    for count, (frame, *_) in enumerate(shown):
+        size += len(frame.text) + _FRAME
+        if size > most and count:
+            since = f"{frame.at:.6f}".rstrip("0").rstrip(".")
+            rest = (
+                f"the page has the first {count:,} of {len(shown):,} frames: more would be too much for a browser; "
+                f"--since {since} shows those that follow, and --method, --name, --errors and --source choose some"
+            )
+            return shown[:count], rest
+    return shown, None
 
 
 def recording_page(
@@ -25,7 +43,7 @@ def recording_page(
     *,
     judged: bool,
     shown: Sequence[Entry] | None = None,
-    note: str | None = None,
+    notes: Sequence[str] = (),
 ) -> str:
     """The page of SESSIONS of the recording that is called NAME; all frames of it, or only those SHOWN."""
     header = recording.header
@@ -34,7 +52,7 @@ def recording_page(
         "kind": "recording",
         "title": name,
         "started": "" if header is None else header.began,
-        "notes": [each for each in (recording.warning, note) if each is not None],
+        "notes": [each for each in (recording.warning, *notes) if each is not None],
         "conversations": [_conversation(recording, each, entries, judged=judged) for each in sessions],
     }
     return page(data)
@@ -43,7 +61,8 @@ def recording_page(
 def _conversation(recording: Recording, session: int, shown: Sequence[Entry], *, judged: bool) -> Json:
     """One conversation. All of it is judged, also what is not shown: a part of it would look wrong."""
     entries = [each for each in recording.entries if each.session == session]
-    transcript = Transcript.read(each.frame for each in entries)
+    with no_collecting():
+        transcript = Transcript.read(each.frame for each in entries)
     frames, server = [each.frame for each in shown if each.session == session], recording.server(session)
     found: Json = {
         "title": f"session {session}",

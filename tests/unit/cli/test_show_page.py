@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from mcp_conductor.cli.show_page import recording_page
+from mcp_conductor.cli.show_page import recording_page, what_fits
 from mcp_conductor.recording.reader import recording_of
 
 CLIENT, SERVER = "client", "server"
@@ -76,7 +76,9 @@ def test_a_cut_recording_says_so_on_the_page():
 
 def test_a_part_is_shown_but_the_whole_is_judged():
     recording = recording_of(lines(OPENING + LISTING))
-    text = recording_page(recording, [1], "said.jsonl", judged=True, shown=recording.entries[3:], note="2 of 5 shown")
+    text = recording_page(
+        recording, [1], "said.jsonl", judged=True, shown=recording.entries[3:], notes=["2 of 5 shown"]
+    )
     data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
     (talk,) = data["conversations"]
     assert data["notes"] == ["2 of 5 shown"]
@@ -91,3 +93,21 @@ def test_what_the_client_does_wrong_is_pinned_to_what_it_said():
     assert pins["lifecycle-initialized-sent-client"]["level"] == "MUST, of the client"
     assert pins["lifecycle-initialize-params-client"]["frame"] == 0
     assert talk["note"] == "1 broken requirement on the server, 2 broken requirements on the client"
+
+
+def test_a_page_has_as_many_frames_as_a_browser_can_open_and_the_rest_is_told():
+    entries = recording_of(lines(OPENING + LISTING)).entries
+    sizes = [len(entry.frame.text) + 50 for entry in entries]
+    assert what_fits(entries) == (entries, None)
+    assert what_fits(entries, sum(sizes)) == (entries, None)
+    fitting, rest = what_fits(entries, sum(sizes[:4]))
+    assert fitting == entries[:4]
+    assert rest == (
+        "the page has the first 4 of 5 frames: more would be too much for a browser; --since 0.4 shows those that follow, "
+        "and --method, --name, --errors and --source choose some"
+    )
+
+
+def test_a_page_has_at_least_one_frame():
+    entries = recording_of(lines(OPENING)).entries
+    assert what_fits(entries, 10)[0] == entries[:1]
