@@ -5,46 +5,13 @@ memory that they take. So many texts are read as one array.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from mcp_conductor.protocol.budgets import UNBOUNDED
-from mcp_conductor.protocol.message import Message, classify, decode, members, read
-from mcp_conductor.protocol.transcript import SIDES, Frame, Spoken
+from mcp_conductor.protocol.message import Message, classify, decode, read
 
-_AT_ONCE = 256  # texts; where one of them is not JSON, all of these are read one by one
-_MOST_AT_ONCE = 1_000_000  # characters of these; a longer text is read alone
 _new_tuple = tuple.__new__
-
-
-def decoded(frames: Iterable[Frame]) -> Iterator[Spoken]:
-    """What each of FRAMES is that is of either side: a message, or a batch."""
-    for some in _in_parts(frame for frame in frames if frame.source in SIDES):
-        for frame, message in zip(some, decode_texts([frame.text for frame in some]), strict=True):
-            yield _new_tuple(Spoken, (frame.at, frame.source, message))
-
-
-def _in_parts(frames: Iterable[Frame]) -> Iterator[list[Frame]]:
-    """FRAMES, as many at once as can be read together without much memory besides theirs."""
-    some: list[Frame] = []
-    size = 0
-    for frame in frames:
-        size += len(frame.text)
-        if some and (len(some) == _AT_ONCE or size > _MOST_AT_ONCE):
-            yield some
-            some, size = [], len(frame.text)
-        some.append(frame)
-    if some:
-        yield some
-
-
-def spoken(said: Iterable[Spoken]) -> Iterator[Spoken]:
-    """Every message in what was SAID, each of a batch by itself."""
-    for each in said:
-        if each.message.kind == "batch":
-            yield from (Spoken(each.at, each.source, message) for message in members(each.message))
-        else:
-            yield each
 
 
 def decode_texts(texts: Sequence[str]) -> list[Message]:

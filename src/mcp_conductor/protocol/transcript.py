@@ -19,6 +19,8 @@ from mcp_conductor.text.redaction import LineRedactor, Redactor, redacted_lines
 Source = Literal["client", "server", "stderr", "http", "note", "process"]
 
 SIDES = ("client", "server")  # whose frames are messages
+_AT_ONCE = 256  # texts that are read together; where one of them is not JSON, all of these are read one by one
+_MOST_AT_ONCE = 1_000_000  # characters of these; a longer text is read alone
 _STDERR_TAIL = 100
 _LONGEST_TAIL_LINE = 400
 _new_tuple = tuple.__new__
@@ -68,6 +70,38 @@ class Spoken(NamedTuple):
     message: Message
 
 
+def decoded(frames: Iterable[Frame]) -> Iterator[Spoken]:
+    """What each of FRAMES is that is of either side: a message, or a batch."""
+    from mcp_conductor.protocol.together import decode_texts
+
+    for some in _in_parts(frame for frame in frames if frame.source in SIDES):
+        for frame, message in zip(some, decode_texts([frame.text for frame in some]), strict=True):
+            yield _new_tuple(Spoken, (frame.at, frame.source, message))
+
+
+def _in_parts(frames: Iterable[Frame]) -> Iterator[list[Frame]]:
+    """FRAMES, as many at once as can be read together without much memory besides theirs."""
+    some: list[Frame] = []
+    size = 0
+    for frame in frames:
+        size += len(frame.text)
+        if some and (len(some) == _AT_ONCE or size > _MOST_AT_ONCE):
+            yield some
+            some, size = [], len(frame.text)
+        some.append(frame)
+    if some:
+        yield some
+
+
+def spoken(said: Iterable[Spoken]) -> Iterator[Spoken]:
+    """Every message in what was SAID, each of a batch by itself."""
+    for each in said:
+        if each.message.kind == "batch":
+            yield from (Spoken(each.at, each.source, message) for message in members(each.message))
+        else:
+            yield each
+
+
 class Transcript:
     """The append-only record of one conversation.
 
@@ -114,8 +148,6 @@ class Transcript:
     @classmethod
     def read(cls, frames: Iterable[Frame]) -> "Transcript":
         """A transcript of these frames, which are all; their messages are kept for those who look at them often."""
-        from mcp_conductor.protocol.together import decoded
-
         transcript = cls.of(frames)
         transcript.keep(decoded(transcript.frames))
         return transcript
@@ -214,8 +246,6 @@ class Transcript:
 
     def spoken(self) -> Iterator[Spoken]:
         """Every message of either side, each of a batch by itself."""
-        from mcp_conductor.protocol.together import spoken
-
         return spoken(self.decoded())
 
     def messages(self, source: Source) -> Iterator[Message]:

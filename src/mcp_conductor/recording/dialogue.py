@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.ledger import progress_token
 from mcp_conductor.protocol.message import Message, compact
-from mcp_conductor.protocol.together import Unread, decoded, spoken
-from mcp_conductor.protocol.transcript import Frame
+from mcp_conductor.protocol.together import Unread
+from mcp_conductor.protocol.transcript import Frame, decoded, spoken
 from mcp_conductor.values import dataclass
 
 _CANCELLED = "notifications/cancelled"

@@ -6,8 +6,8 @@ import tracemalloc
 import pytest
 
 from mcp_conductor.protocol.message import parse
-from mcp_conductor.protocol.together import Unread, decode_texts, decoded, spoken
-from mcp_conductor.protocol.transcript import Frame, Transcript
+from mcp_conductor.protocol.together import Unread, decode_texts
+from mcp_conductor.protocol.transcript import Frame, Transcript, decoded, spoken
 
 REQUEST = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
 RESULT = '{"jsonrpc":"2.0","id":1,"result":{"at":[-0, 1.50, 12345678901234567890.5]}}'
