@@ -289,6 +289,20 @@ def test_with_oauth_the_proxy_logs_in_and_the_client_needs_no_token(proxied):
         assert "OAuth POST" in said
 
 
+def test_an_address_that_stands_for_itself_is_refused(tmp_path, environment):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = [*CONDUCTOR, "record", f"http://localhost:{port}/mcp", "-o", "said.jsonl", "--port", str(port)]
+    done = prefork.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=SOON)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"error: http://localhost:{port}/mcp is the address to listen on: requests would come back\n"
+        "  hint: choose another port with --port; without it, any that is free is taken\n"
+    )
+    assert not (tmp_path / "said.jsonl").exists()
+
+
 @pytest.mark.parametrize(
     ("headers", "status"), [({"Host": "evil.example"}, 421), ({"Origin": "http://evil.example"}, 403)]
 )

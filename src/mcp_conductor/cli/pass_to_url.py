@@ -10,14 +10,15 @@ from mcp_conductor.cli.flag_values import number
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.interruptible import serve_until_cancelled
 from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE
-from mcp_conductor.protocol.server_spec import HttpSpec
+from mcp_conductor.protocol.server_spec import HttpSpec, origin
 from mcp_conductor.proxy.http_proxy import HttpProxy
 from mcp_conductor.recording.http_sessions import HttpSessions
 from mcp_conductor.recording.writer import RecordingWriter
 from mcp_conductor.server.config import DEFAULT_HOST, TransportConfig
 from mcp_conductor.server.http.accepting import accepting
-from mcp_conductor.server.http.admission import Admission
+from mcp_conductor.server.http.admission import Admission, is_loopback
 from mcp_conductor.server.http.serving import GRACE_SECONDS, listen, url_of
 from mcp_conductor.transport import Authorize
 from mcp_conductor.transport.authorization import Authorization
@@ -43,6 +44,7 @@ async def pass_to_url(
         port=number(given, "--port", 0, 65535) or 0,
         allowed_hosts=tuple(given.all("--allow-host")),
     )
+    _insist_on_another(spec, transport)
     with closing(listen(transport)) as listener, closing(begin()) as writer:
         address, port = listener.getsockname()[:2]
         admission = Admission(transport.host, address, transport.allowed_hosts)
@@ -64,6 +66,17 @@ async def pass_to_url(
             return 0
 
         return await serve_until_cancelled(serve)
+
+
+def _insist_on_another(spec: HttpSpec, transport: TransportConfig) -> None:
+    """Raise if the URL of SPEC is the address that we are to listen on."""
+    _, host, port = origin(spec.url)
+    is_ours = host == transport.host.strip("[]") or (is_loopback(host) and is_loopback(transport.host))
+    if port == transport.port and is_ours:
+        raise UsageError(
+            f"{spec.url} is the address to listen on: requests would come back",
+            hint="choose another port with --port; without it, any that is free is taken",
+        )
 
 
 def _faulty(spoiling: "Spoiling") -> Callable[..., HttpProxy]:
