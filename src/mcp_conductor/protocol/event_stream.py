@@ -53,12 +53,10 @@ class EventStream:
             self._after_cr = text.endswith("\r")
             text = text.replace("\r\n", "\n").replace("\r", "\n")
         *lines, rest = text.split("\n")
-        events = []
-        for line in lines:
-            event = self._line("".join([*self._rest, line]) if self._rest else line)
+        if lines and self._rest:
+            lines[0] = "".join([*self._rest, lines[0]])
             self._rest.clear()
-            if event is not None:
-                events.append(event)
+        events = [event for line in lines if (event := self._line(line)) is not None]
         if rest:
             self._rest.append(rest)
         self._rest_size = len(rest) if lines else self._rest_size + len(rest)

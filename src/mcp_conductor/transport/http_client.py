@@ -64,16 +64,12 @@ class Response:
         self.largest = largest  # bytes of a body, or of one event
         self.status: int = reply.status
         # Surrogates keep what is not UTF-8, so that it can be sent back as it came.
-        self.headers, self._named = _text_headers(tuple(reply.headers))
+        self.headers, self._named, self.media_type = _text_headers(tuple(reply.headers))
         self._reply = reply
 
     def header(self, name: str) -> str | None:
         """The value of a header; several of one name are joined, as the standard says."""
         return self._named.get(name.lower())
-
-    @property
-    def media_type(self) -> str:
-        return (self.header("content-type") or "").partition(";")[0].strip().lower()
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The body as it comes, unpacked if it is packed, in pieces that are small even if it is packed well."""
@@ -341,8 +337,8 @@ def _wire_header(name: str, value: str) -> Header:
 
 
 @lru_cache(maxsize=128)
-def _text_headers(headers: tuple[Header, ...]) -> tuple[tuple[tuple[str, str], ...], dict[str, str]]:
-    """HEADERS as text; and their values by name, in small letters."""
+def _text_headers(headers: tuple[Header, ...]) -> tuple[tuple[tuple[str, str], ...], dict[str, str], str]:
+    """HEADERS as text; their values by name, in small letters; the media type of the body."""
     texts = tuple(
         (name.decode("ascii", "replace"), value.decode("utf-8", "surrogateescape")) for name, value in headers
     )
@@ -350,7 +346,7 @@ def _text_headers(headers: tuple[Header, ...]) -> tuple[tuple[tuple[str, str], .
     for name, value in texts:
         key = name.lower()
         named[key] = value if key not in named else f"{named[key]}, {value}"
-    return texts, named
+    return texts, named, named.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def _unpacker(encoding: str | None, url: str) -> Callable[[bytes], Iterator[bytes]]:
