@@ -1,6 +1,7 @@
 """A recording, read back: all of it, or what there is of one that was cut."""
 
 import json
+import re
 from collections.abc import Iterable
 from contextlib import closing
 
@@ -15,6 +16,7 @@ from mcp_conductor.values import dataclass
 
 _MARK = "\ufeff"
 _CUT = "the last line of the recording is not whole, and was left out: what wrote it was ended in the middle"
+_HALVES = "[\ud800-\udc7f\udd00-\udfff]"  # of characters; the others are bytes, as `surrogateescape` keeps them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,9 +132,19 @@ def _fields(line: bytes | str) -> object:
     text = line if isinstance(line, str) else _text(line)
     try:
         fields: object = json.loads(text)
+        return _writable(fields) if "\\ud" in text or "\\uD" in text else fields
     except (ValueError, RecursionError):
         return None
-    return fields
+
+
+def _writable(fields: object) -> object:
+    """FIELDS, in which half a character is its escape: it cannot be written as UTF-8, and stands for no byte.
+
+    In a message of JSON, the escape means the same. Bytes that are not UTF-8 stay the halves that stand for them.
+    """
+    text = json.dumps(fields, ensure_ascii=False)
+    found = re.sub(_HALVES, lambda half: f"\\\\u{ord(half[0]):04x}", text)
+    return fields if found == text else json.loads(found)
 
 
 def _text(line: bytes) -> str:

@@ -36,6 +36,21 @@ def test_broken_utf8_survives_a_recording():
     assert recording_of(lines).entries[0].frame.text == message.text
 
 
+@pytest.mark.parametrize("odd", ["d800", "DC00", "dc7f", "dD00", "dfff"])
+def test_half_a_character_that_stands_for_no_byte_is_read_as_its_escape(odd):
+    frame = f'{{"at":1,"source":"client","text":"é \\u{odd} \\udcff","server":{{"name":"\\u{odd}"}}}}'
+    recording = recording_of([f'{{"recording":1,"tool":"\\u{odd}"}}', frame])
+    (entry,), escape = recording.entries, f"\\u{odd.lower()}"
+    assert (entry.frame.text, entry.server) == (f"é {escape} \udcff", {"name": escape})
+    assert recording.header.tool == escape
+    assert entry.frame.message.text == entry.frame.text
+
+
+def test_a_character_that_is_written_as_two_escapes_is_one():
+    line = '{"at":1,"source":"note","text":"\\ud83d\\ude00 \\\\ud800"}'
+    assert recording_of([line]).entries[0].frame.text == "\U0001f600 \\ud800"
+
+
 def test_a_file_without_a_header_is_its_frames_alone():
     recording = recording_of([NOTE])
     assert (recording.header, len(recording.entries), recording.warning) == (None, 1, None)
