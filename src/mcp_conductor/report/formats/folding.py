@@ -21,8 +21,8 @@ class Alike:
 
     @property
     def names(self) -> list[str]:
-        """What the others are about: places, or the names in their messages; none where even those are the same."""
-        return [found for each in self.others if (found := _name(each, self.first))]
+        """What the others are about, each once: places, or names in their messages; none where those are the same."""
+        return list(dict.fromkeys(found for each in self.others if (found := _name(each, self.first))))
 
 
 def folded(findings: Iterable[Finding]) -> list[Alike]:
@@ -41,8 +41,9 @@ def shape(finding: Finding) -> str:
 def _name(finding: Finding, first: Finding) -> str | None:
     if finding.path and finding.path != first.path:
         return finding.path
-    known = _NAMES.findall(first.message)
-    return next((name for name in _NAMES.findall(finding.message) if name not in known), None)
+    known, names = _NAMES.findall(first.message), _NAMES.findall(finding.message)
+    elsewhere = next((name for name, other in zip(names, known, strict=False) if name != other), None)
+    return next((name for name in names if name not in known), elsewhere)
 
 
 @dataclass(frozen=True, slots=True)

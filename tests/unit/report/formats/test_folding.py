@@ -41,6 +41,12 @@ def test_findings_that_say_something_else_stay_apart(one, other):
     assert len(folded([Finding(message=one), Finding(message=other)])) == 2
 
 
+def test_a_name_is_told_once_and_none_is_left_out():
+    told = ["'a' calls 'b'", "'c' calls 'b'", "'c' calls 'd'", "'c' calls 'b'", "'b' calls 'a'"]
+    (alike,) = folded([Finding(message=each) for each in told])
+    assert (len(alike.others), alike.names) == (4, ["'c'", "'b'"])
+
+
 def test_the_same_finding_again_has_no_name():
     (alike,) = folded([Finding(message="silent"), Finding(message="silent")])
     assert (len(alike.others), alike.names) == (1, [])
