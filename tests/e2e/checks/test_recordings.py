@@ -1,7 +1,14 @@
 """A recording is judged like a conversation that is held now: what was said is all that counts."""
 
+import re
+import sys
+from contextlib import suppress
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
 import pytest
-from tests.conftest import SERVERS
+from tests import prefork
+from tests.conftest import MCP_CLI, SERVERS
 from tests.e2e.checks.plain_servers import broken, composed_http
 
 from mcp_conductor.checks.engine.judging import Options, judge
@@ -9,8 +16,10 @@ from mcp_conductor.client.connect import connect
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.server_spec import StdioSpec
 from mcp_conductor.protocol.transcript import Transcript
-from mcp_conductor.recording.reader import recording_of
+from mcp_conductor.recording.reader import read_recording, recording_of
 from mcp_conductor.recording.writer import recording_lines
+
+CONDUCTOR = (sys.executable, "-m", "mcp_conductor")
 
 
 async def recorded(spec, version):
@@ -66,3 +75,19 @@ def test_a_recording_without_an_opening_cannot_be_judged():
     transcript.add(0.0, "client", '{"jsonrpc": "2.0", "id": 1, "method": "ping"}')
     with pytest.raises(UsageError):
         judge(transcript)
+
+
+def test_a_client_is_not_judged_by_what_others_ask_at_the_same_address(http, in_background, tmp_path, environment):
+    recorder = in_background([*CONDUCTOR, "record", http({}).url, "-o", "said.jsonl"])
+    said = (re.search(rb"Recording at (\S+),", line) for line in recorder.stderr)
+    url = next(found[1].decode() for found in said if found)
+    around = {"cwd": tmp_path, "env": environment, "capture_output": True, "timeout": 20}
+    prefork.run([*MCP_CLI, url, "--protocol", "handshake", "--method", "ping"], **around)
+    for place, body in ((url, None), (url.replace("/mcp", "/.well-known/x"), None), (url, b'{"id": 7}')):
+        with suppress(HTTPError):  # 405
+            urlopen(Request(place, body, {"Accept": "application/json", "User-Agent": "other"}), timeout=20).close()
+    recorder.terminate()
+    assert recorder.communicate(timeout=20) == (b"", b"")
+    assert len(read_recording(str(tmp_path / "said.jsonl")).sessions()) == 1
+    done = prefork.run([*CONDUCTOR, "check", "--transcript", "said.jsonl", "--side", "client"], **around)
+    assert done.returncode == 0, done.stdout.decode()

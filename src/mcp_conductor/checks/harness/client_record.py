@@ -50,6 +50,7 @@ class HttpRequest:
     connection: Optional["ClientConnection"] = None
     status: int = 0  # what it was answered with, as soon as it was
     left: float | None = None  # when the client closed the connection although it had no answer yet
+    exchange: int | None = None  # its number in a recording
 
     def header(self, name: str) -> str | None:
         values = self.headers.get(name)

@@ -1,8 +1,9 @@
 """The client of a recorded conversation, judged by what it said there.
 
 The judges are those that watch clients in scenarios, as far as they need no particular server. A recording says neither
-what came later nor how the client ended. Over HTTP without sessions it may mix what several clients said: what relates
-messages of one client to each other is judged only if nothing shows that there were several.
+what came later nor how the client ended. Over HTTP without sessions it may mix what several clients said: what is not
+shown to be of the client that opened the conversation is left out (`ownership`), and what relates messages of one
+client to each other is judged only if nothing shows that there were several.
 """
 
 from collections.abc import Sequence
@@ -21,14 +22,16 @@ from mcp_conductor.checks.engine.judging import (
     recorded_transport,
     without_consequences,
 )
-from mcp_conductor.checks.harness.client_record import ClientConnection, ClientRecord, HttpRequest, meta_of
+from mcp_conductor.checks.harness.client_record import ClientConnection, ClientRecord, HttpRequest
+from mcp_conductor.checks.harness.ownership import name_in, strangers
 from mcp_conductor.checks.harness.scenario import WATCHED, Watched
 from mcp_conductor.checks.requirements import Requirement
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.dialect import META, Dialect
-from mcp_conductor.protocol.message import Message, compact
+from mcp_conductor.protocol.dialect import Dialect
+from mcp_conductor.protocol.message import compact
 from mcp_conductor.protocol.transcript import SIDES, Transcript
 from mcp_conductor.recording.format import Entry
+from mcp_conductor.recording.http_sessions import header_of
 from mcp_conductor.report.model import Outcome
 
 _SESSION = "mcp-session-id"
@@ -45,6 +48,10 @@ def judge_client(
     transport = recorded_transport(transcript)
     record = _record_of(entries, transcript, dialect, transport, opened)
     unseen = _unseen(record, dialect)
+    if transport == "http" and (others := strangers(record.http, dialect, _sessions(entries))):
+        entries = [entry for entry in entries if entry.exchange not in others]
+        transcript = Transcript.read(entry.frame for entry in entries)
+        record = _record_of(entries, transcript, dialect, transport, opened)
     outcomes: list[Outcome] = []
     said: list[Said] = []
     for requirement, each in recorded_checks(options or Options(), dialect.version, transport):
@@ -98,7 +105,7 @@ def _record_of(
     for request in connection.requests("initialize"):
         connection.initialize = request.params
     http = _http_requests(entries, connection)
-    connection.session = _session(entries)
+    connection.session = next(iter(_sessions(entries)), None)
     posts = [each.path for each in http if each.method == "POST" and each.message is not None]
     record = ClientRecord("recording", [connection], http, recorded=True)
     record.endpoint = posts[0] if posts else record.endpoint
@@ -117,7 +124,7 @@ def _http_requests(entries: Sequence[Entry], connection: ClientConnection) -> li
         if number is None or frame.source != "http":
             continue
         if not frame.text.startswith("HTTP "):  # several of one number: it was sent again, for instance with a token
-            last[number] = request = _request(frame.at, frame.text, connection)
+            last[number] = request = _request(entry, connection)
             found.append(request)
             if (body := bodies.get(number)) is not None:
                 request.body = body.text.encode(errors="surrogateescape")
@@ -128,27 +135,22 @@ def _http_requests(entries: Sequence[Entry], connection: ClientConnection) -> li
     return found
 
 
-def _request(at: float, head: str, connection: ClientConnection) -> HttpRequest:
-    first, *lines = head.split("\n")
+def _request(entry: Entry, connection: ClientConnection) -> HttpRequest:
+    first, *lines = entry.frame.text.split("\n")
     method, _, target = first.partition(" ")
     path, _, query = target.partition("?")
     headers: dict[str, list[str]] = {}
     for line in lines:
         name, _, value = line.partition(":")
         headers.setdefault(name.strip().lower(), []).append(value.strip())
-    return HttpRequest(at, method, path, query, headers, connection=connection)
+    return HttpRequest(entry.frame.at, method, path, query, headers, connection=connection, exchange=entry.exchange)
 
 
-def _session(entries: Sequence[Entry]) -> str | None:
-    """The session id that the server gave."""
-    for entry in entries:
-        frame = entry.frame
-        if frame.source == "http" and frame.text.startswith("HTTP "):
-            for line in frame.text.split("\n")[1:]:
-                name, _, value = line.partition(":")
-                if name.strip().lower() == _SESSION:
-                    return value.strip()
-    return None
+def _sessions(entries: Sequence[Entry]) -> dict[str, None]:
+    """The session ids that the server gave, the first one first."""
+    heads = (entry.frame.text for entry in entries if entry.frame.source == "http")
+    given = (header_of(text, _SESSION) for text in heads if text.startswith("HTTP "))
+    return dict.fromkeys(each for each in given if each is not None)
 
 
 def _unseen(record: ClientRecord, dialect: Dialect) -> dict[str, str]:
@@ -166,16 +168,11 @@ def _is_mixed(record: ClientRecord) -> bool:
     if connection.transport == "sse":
         return sum(each.method == "GET" for each in record.http) > 1
     agents = {tuple(each.headers.get("user-agent", ())) for each in record.http}
-    names = {compact(who) for each in connection.requests() if (who := _named_in(each)) is not None}
+    names = {compact(who) for each in connection.requests() if (who := name_in(each)) is not None}
     return bool(connection.reused_ids) or len(agents) > 1 or len(names) > 1
-
-
-def _named_in(message: Message) -> object:
-    """Who a request says that the client is."""
-    return message.params.get("clientInfo") or meta_of(message).get(f"{META}clientInfo")
 
 
 def _introduction(record: ClientRecord) -> Json:
     """Who the client says it is."""
-    found = (_named_in(each) for each in record.connection.requests())
+    found = (name_in(each) for each in record.connection.requests())
     return next((each for each in found if isinstance(each, dict)), {})

@@ -153,6 +153,87 @@ def test_several_clients_without_sessions_are_not_taken_for_one():
     assert unique.reason == "over HTTP without a session, several clients cannot be told apart"
 
 
+OLDER = {**HEADERS, "MCP-Protocol-Version": "2025-11-25", "User-Agent": "one/1"}
+BARE = {name: value for name, value in OLDER.items() if name not in ("MCP-Protocol-Version", "User-Agent")}
+ONE = {"User-Agent": "one/1"}
+
+
+def stateless(*later, first=OLDER):
+    """A client of a server without sessions, and what came LATER at the same address, before the client's last call."""
+    told = [*posted(opening(), **first), ("http", "HTTP 202", 3)]
+    for number, (head, message, headers) in enumerate(later, 50):
+        told.append(("http", "\n".join([head, *(f"{name}: {value}" for name, value in headers.items())]), number))
+        told += [] if message is None else [(CLIENT, message, number)]
+        told.append(("http", "HTTP 405", number))
+    return [*told, *posted(CALL, 100, **first)]
+
+
+LIST = {"id": 77, "method": "tools/list"}
+
+
+@pytest.mark.parametrize(
+    ("head", "message", "headers"),
+    [
+        ("GET /here", None, {"User-Agent": "other/1", "Accept": "application/json"}),
+        ("GET /here", None, {"User-Agent": "other/1", "Accept": "*/*", "MCP-Protocol-Version": "2025-06-18"}),
+        ("GET /here", None, {"Accept": "application/json"}),
+        ("GET /here", None, {**ONE, "Accept": "application/json"}),  # as the same client does before it begins again
+        ("GET /here", None, {**ONE, "Accept": "text/event-stream"}),
+        ("GET /.well-known/x", None, {**ONE, "Accept": "*/*", "MCP-Protocol-Version": "2025-11-25"}),
+        ("DELETE /here", None, ONE),
+        ("OPTIONS /here", None, {**ONE, "Origin": "http://127.0.0.1"}),
+        ("POST /here", LIST, {"User-Agent": "curl/8"}),
+        ("POST /here", '{"no": "message"}', {"User-Agent": "curl/8"}),
+        ("POST /here", "not JSON", {}),
+        ("POST /register", '{"redirect_uris": []}', OLDER),
+        ("PUT /here", '{"no": "message"}', {"User-Agent": "curl/8"}),
+    ],
+)  # fmt: skip
+def test_a_client_is_not_blamed_for_what_is_not_shown_to_be_its_own(head, message, headers):
+    assert broken(stateless((head, message, headers))) == []
+
+
+def test_a_client_that_does_not_name_itself_is_not_blamed_for_another_one():
+    anonymous = {**BARE, "MCP-Protocol-Version": "2025-11-25"}
+    for headers in ({}, BARE, ONE):
+        assert broken(stateless(("POST /here", LIST, headers), first=anonymous)) == []
+    assert broken(stateless(("GET /here", None, {"Accept": "*/*"}), first=anonymous)) == []
+
+
+@pytest.mark.parametrize(
+    ("head", "message", "headers", "names"),
+    [
+        ("GET /here", None, {**OLDER, "Accept": "application/json"}, ["http-get-accept-client"]),
+        ("POST /here", LIST, {**OLDER, "Accept": "*/*"}, ["http-accept-header-client"]),
+        ("POST /here", LIST, {**BARE, **ONE}, ["http-version-header-client"]),
+        ("POST /here", {"id": 77, "method": "tools/call", "params": {}}, OLDER, ["tools-client-call-shape"]),
+        ("PUT /here", LIST, OLDER, ["http-post-per-message-client"]),
+    ],
+)  # fmt: skip
+def test_a_client_is_blamed_for_what_its_headers_show_to_be_its_own(head, message, headers, names):
+    assert broken(stateless((head, message, headers))) == names
+
+
+def test_a_client_that_never_names_the_revision_is_told_so():
+    assert broken(stateless(first=BARE)) == ["http-version-header-client"]
+
+
+def test_what_has_the_id_of_the_session_belongs_to_it_whoever_sends_it():
+    given = [(source, f"{text}\nMcp-Session-Id: s1", *number) if text == "HTTP 200" else (source, text, *number)
+             for source, text, *number in stateless(("GET /here", None, {"Mcp-Session-Id": "s1", "Accept": "*/*"}))]  # fmt: skip
+    assert broken(given) == ["http-get-accept-client", "http-version-header-client"]
+
+
+def test_of_several_clients_that_name_themselves_the_first_is_judged():
+    said = [modern(1, "tools/list"), (SERVER, {"id": 1, "result": {"tools": []}})]
+    other = json.loads(json.dumps(modern(2, "tools/call")).replace('"c"', '"d"'))
+    heads = {**HEADERS, "Mcp-Method": "tools/list"}
+    assert broken(posted(said, **heads) + posted([other], 5, Accept="*/*")) == []
+    assert "http-accept-header-client" in broken(
+        posted(said, **heads) + posted([modern(2, "tools/list")], 5, Accept="*/*")
+    )
+
+
 def asks(identity, state, **more):
     return SERVER, {"id": identity, "result": {"resultType": "input_required", "requestState": state, **more}}
 
