@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from functools import cache
+from itertools import takewhile
 from typing import Self
 
 from mcp_conductor.bounded.worker import checkpoint
@@ -274,11 +275,19 @@ def recorded_opening(transcript: Transcript) -> tuple[Dialect, Json]:
 
 
 def recorded_transport(transcript: Transcript) -> str:
-    """HTTP+SSE begins with a GET, Streamable HTTP with a POST."""
-    first = next((frame.text for frame in transcript.frames if frame.source == "http"), None)
-    if first is None:
+    """HTTP+SSE begins with the stream of a GET, Streamable HTTP with a POST; any client may look around first."""
+    heads = [frame.text for frame in transcript.frames if frame.source == "http"]
+    if not heads:
         return "stdio"
-    return "sse" if first.startswith("GET ") else "http"
+    before = list(takewhile(lambda text: not text.startswith("POST "), heads))
+    answers = [text for text in before if text.startswith("HTTP ")]
+    opened = before and (not answers or any(map(_may_be_stream, answers)))
+    return "sse" if opened and before[0].startswith("GET ") else "http"
+
+
+def _may_be_stream(answer: str) -> bool:
+    first, _, headers = answer.lower().partition("\n")
+    return first.startswith("http 200") and ("content-type:" not in headers or "text/event-stream" in headers)
 
 
 # After a run of tests.

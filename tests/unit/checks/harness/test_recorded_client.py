@@ -234,6 +234,21 @@ def test_of_several_clients_that_name_themselves_the_first_is_judged():
     )
 
 
+@pytest.mark.parametrize(
+    ("looked", "transport"),
+    [
+        ([("http", "GET /.well-known/oauth-protected-resource\nAccept: */*", 8), ("http", "HTTP 404", 8)], "http"),
+        ([("http", "GET /here", 8), ("http", "HTTP 200\nContent-Type: application/json", 8)], "http"),
+        ([("http", "GET /here", 8), ("http", "HTTP 401", 8), ("http", "GET /here", 9), ("http", "HTTP 200\nContent-Type: text/event-stream", 9)],
+         "sse"),
+        ([("http", "GET /here", 8), ("http", "HTTP 200", 8)], "sse"),
+        ([("http", "GET /here", 8)], "sse"),
+    ],
+)  # fmt: skip
+def test_a_client_that_looks_what_is_there_does_not_speak_http_sse_by_that(looked, transport):
+    assert judge_client(frames(looked + posted([modern(1, "tools/list")], **HEADERS))).transport == transport
+
+
 def asks(identity, state, **more):
     return SERVER, {"id": identity, "result": {"resultType": "input_required", "requestState": state, **more}}
 
