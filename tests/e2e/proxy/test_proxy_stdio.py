@@ -9,10 +9,19 @@ import time
 from pathlib import Path
 
 import pytest
+from tests import prefork
 from tests.e2e.proxy.web import fault
-from tests.e2e.proxy.wire import SOON, Pair
+from tests.e2e.proxy.wire import CONDUCTOR, SOON, Pair
 
 ASK = {"jsonrpc": "2.0", "method": "roots/list/ask"}
+ANSWERS = """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    result = {opened!r} if message["method"] == "initialize" else {{"content": []}}
+    if "id" in message:
+        print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], "result": result}}), flush=True)
+"""
 ROOTS = {"jsonrpc": "2.0", "id": "q1", "result": {"roots": []}}
 
 
@@ -286,3 +295,26 @@ def test_a_fault_of_a_plugin_works_and_one_that_fails_is_told(pair, tmp_path):
     between.ask(2)
     assert between.hear()["result"] == {"method": "tools/call"}
     assert "ZeroDivisionError" in between.end()[2]
+
+
+def test_an_id_that_was_spoiled_is_found_in_the_recording(pair, tmp_path, environment):
+    opened = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "s", "version": "1"},
+    }
+    between = pair(fault("wrong_id", {"method": "tools/call", "nth": 1}), server=ANSWERS.format(opened=opened))
+    between.ask(
+        1, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "c", "version": "1"}
+    )
+    assert between.hear()["id"] == 1
+    between.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    for identity, heard in ((2, "not-2"), (3, 3)):
+        between.ask(identity, "tools/call", name="look", arguments={})
+        assert between.hear()["id"] == heard
+    between.end()
+    words = [*CONDUCTOR, "check", "--transcript", "said.jsonl", "--side", "server", "--level", "must"]
+    done = prefork.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=SOON)
+    assert done.returncode == 1
+    assert "FAIL  base-response-id-echo-server" in done.stdout
+    assert "the answer to tools/call has the id 'not-2', but the request has 2" in done.stdout

@@ -47,6 +47,7 @@ class Check:
 JUDGES = "mcp_conductor.checks.server.judges"
 _PROBES = "mcp_conductor.checks.server.probes"
 CHECKS: Catalog[Check] = Catalog("check", JUDGES, _PROBES)
+RECORDED: Catalog[Check] = Catalog("check", JUDGES)  # judges of recordings, for what is probed where we can ask
 
 
 def judged(*ids: str, needs: str | None = None, follows: str | tuple[str, ...] = ()) -> Callable[[Judge], Judge]:
@@ -55,6 +56,17 @@ def judged(*ids: str, needs: str | None = None, follows: str | tuple[str, ...] =
     def register(judge: Judge) -> Judge:
         for each in ids:
             CHECKS.add(each, Check(each, judge=judge, needs=needs, follows=follows), judge)
+        return judge
+
+    return register
+
+
+def judged_in_recordings(*ids: str) -> Callable[[Judge], Judge]:
+    """Register a function that judges a recording by the requirements IDS, for which there are probes too."""
+
+    def register(judge: Judge) -> Judge:
+        for each in ids:
+            RECORDED.add(each, Check(each, judge=judge), judge)
         return judge
 
     return register

@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import Self
 
 from mcp_conductor.bounded.worker import checkpoint
-from mcp_conductor.checks.engine.check import CHECKS, JUDGES, Act, Check
+from mcp_conductor.checks.engine.check import CHECKS, JUDGES, RECORDED, Act, Check
 from mcp_conductor.checks.engine.evidence import CAME, Said, excerpted, excerpted_from, frames_of, lines_of, proven
 from mcp_conductor.checks.engine.findings import FailedCheck, NotSeen
 from mcp_conductor.checks.engine.record import SMALL, Record, Traits, judged_part, transport_of
@@ -138,9 +138,10 @@ def chosen_checks(options: Options, version: str, transport: str) -> list[tuple[
     ]
 
 
-def chosen_judges(options: Options, version: str, transport: str) -> list[tuple[Requirement, Check]]:
-    """Those of them that can be judged by listening: neither probes nor their requirements are needed for that."""
+def chosen_judges(options: Options, version: str, transport: str, *, recorded: bool = False) -> Wanted:
+    """Those that can be judged by listening, also to a recording; neither probes nor their requirements are needed."""
     known = {name: each for name, each in CHECKS.known_from(JUDGES).items() if each.judge is not None}
+    known |= RECORDED.known_from(JUDGES) if recorded else {}
     among = requirements_of(known, options.levels)
     return [
         (each, known[each.id]) for each in asked_for(options, "server", among) if each.holds_for(version, transport)
@@ -152,7 +153,7 @@ def judge(transcript: Transcript, options: Options | None = None) -> Verdicts:
     dialect, opened = recorded_opening(transcript)
     record = Record(transcript, dialect, recorded_transport(transcript), opened)
     verdicts = Verdicts(dialect.version, record.server, transport=record.transport, partial=ONLY_RECORDED)
-    for requirement, each in chosen_judges(options or Options(), dialect.version, record.transport):
+    for requirement, each in chosen_judges(options or Options(), dialect.version, record.transport, recorded=True):
         verdicts.outcomes.append(outcome_of(requirement, apply_judge(each, record)))
     verdicts.outcomes = without_consequences(verdicts.outcomes)
     return verdicts

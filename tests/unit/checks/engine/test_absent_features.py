@@ -11,6 +11,7 @@ META = "io.modelcontextprotocol/"
 INFO = {"name": "bare", "version": "1"}
 OF_EVERY_MESSAGE = {
     "base-jsonrpc-envelope-server",
+    "base-response-id-echo-server",
     "base-response-once-server",
     "base-response-result-xor-error-server",
     "base-result-is-object-server",
