@@ -172,6 +172,8 @@ def apply_judge(each: Check, record: Record) -> CheckResult:
                 break
     except NotSeen as nothing:
         seen.reason = str(nothing)
+    if seen.reason is None and not seen.findings and not record.heard:
+        seen.reason = "the server said nothing"  # that a judge found nothing wrong means nothing then
     if seen.findings:
         seen.prove_by(record.said)
     return seen

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from mcp_conductor.checks.engine.evidence import Said, said_by_both
+from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import META, Dialect
 from mcp_conductor.protocol.ledger import Exchange
@@ -145,6 +146,14 @@ class Record:
             yield from self._results_by_method[known[0]]
         elif known:
             yield from (pair for pair in self._results if pair[0].request.method in known)
+
+    def some_results(self, *methods: str) -> list[tuple[Exchange, Json]]:
+        """The same; NotSeen if there are none."""
+        found = list(self.results(*methods))
+        if not found:
+            none = f"no {' or '.join(methods)} was" if methods else "nothing was"
+            raise NotSeen(f"{none} answered with a result")
+        return found
 
     @cached_property
     def _heard_by_kind(self) -> dict[str, list[Message]]:

@@ -69,3 +69,28 @@ def test_a_server_that_has_nothing_but_an_opening_passes_only_what_is_about_mess
     outcomes = judge(recording_of(lines).transcript()).outcomes
     assert {each.id for each in outcomes if each.status == "passed"} == OF_EVERY_MESSAGE | expected
     assert [each.id for each in outcomes if each.findings] == []
+
+
+def passed(*said):
+    lines = [json.dumps({"at": at, "source": source, "text": text}) for at, (source, text) in enumerate(said)]
+    outcomes = judge(recording_of(lines).transcript()).outcomes
+    assert [each.id for each in outcomes if each.findings] == []
+    return {each.id for each in outcomes if each.status == "passed"}
+
+
+ASKED = ("client", json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": OPENINGS["2026-07-28"][1]}))
+
+
+@pytest.mark.parametrize(
+    "end", [[], [("stderr", "Traceback"), ("process", "exited with code 1")], [("http", "HTTP 500")]]
+)
+def test_a_server_that_said_nothing_passes_nothing(end):
+    assert passed(ASKED, *end) == set()
+
+
+def test_a_server_that_gave_no_result_passes_nothing_that_is_about_results():
+    refused = json.dumps({"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "no"}})
+    found = passed(ASKED, ("server", refused))
+    assert "base-error-shape-server" in found
+    assert not found & {"base-result-is-object-server", "meta-server-info-results"}
+    assert not {each for each in found if each.startswith("versioning-")}

@@ -157,8 +157,11 @@ def a_response_is_a_result_or_an_error(record: Record) -> Iterator[Finding]:
 @judged("base-result-is-object-server")
 def results_are_objects(record: Record) -> Iterator[Finding]:
     """Look at the result of every response: it is an object."""
-    for message in record.heard:
-        if message.kind == "result" and not isinstance(message.result, dict):
+    found = [message for message in record.heard if message.kind == "result"]
+    if not found:
+        raise NotSeen("no result was sent")
+    for message in found:
+        if not isinstance(message.result, dict):
             yield fault(f"the result is {kind_of(message.result)}, not an object", message.raw)
 
 

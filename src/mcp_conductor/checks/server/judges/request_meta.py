@@ -14,7 +14,7 @@ from mcp_conductor.report.model import Finding
 @judged("meta-server-info-results")
 def results_name_the_server(record: Record) -> Iterator[Finding]:
     """Look at every result: its `_meta` has serverInfo, with name and version."""
-    for exchange, result in record.results():
+    for exchange, result in record.some_results():
         meta = result.get("_meta")
         info = meta.get(f"{META}serverInfo") if isinstance(meta, dict) else None
         named = isinstance(info, dict) and all(isinstance(info.get(member), str) for member in ("name", "version"))

@@ -18,7 +18,7 @@ from mcp_conductor.report.model import Finding
 @judged("versioning-discover-shape")
 def discover_is_answered_in_full(record: Record) -> Iterator[Finding]:
     """Look at the result of server/discover: supportedVersions and capabilities in their types."""
-    for _, result in record.results("server/discover"):
+    for _, result in record.some_results("server/discover"):
         for path, problem in _discover_flaws(result):
             yield fault(problem, result, path=path)
 
@@ -35,7 +35,7 @@ def _discover_flaws(result: Json) -> Iterator[tuple[str, str]]:
 @judged("versioning-resulttype-present")
 def results_have_a_type(record: Record) -> Iterator[Finding]:
     """Look at every result: resultType is there, and is a string."""
-    for exchange, result in record.results():
+    for exchange, result in record.some_results():
         if not isinstance(result.get("resultType"), str):
             yield fault(f"the result of {exchange.request.method} has no resultType", result)
 
