@@ -132,8 +132,12 @@ class HttpProxy:
 
     def _learn(self, secrets: tuple[str, ...]) -> None:
         """Keep SECRETS of a client out of the recording, also where the server says them again."""
-        if secrets not in self._learned and len(self._learned) < _MOST_CREDENTIALS:
-            self._learned.add(secrets)
+        if secrets in self._learned or len(self._learned) > _MOST_CREDENTIALS:
+            return
+        self._learned.add(secrets)
+        if len(self._learned) > _MOST_CREDENTIALS:
+            self._complain(f"clients sent more than {_MOST_CREDENTIALS} credentials: more are left out of heads alone")
+        else:
             self._sessions.writer.redactor.learn(secrets)
 
     def is_endpoint(self, target: str) -> bool:
