@@ -149,12 +149,8 @@ class Transcript:
     def read(cls, frames: Iterable[Frame]) -> "Transcript":
         """A transcript of these frames, which are all; their messages are kept for those who look at them often."""
         transcript = cls.of(frames)
-        transcript.keep(decoded(transcript.frames))
+        transcript._kept = list(decoded(transcript.frames))  # noqa: SLF001  # it is one of ours
         return transcript
-
-    def keep(self, messages: "Iterable[Spoken]") -> None:
-        """What the frames are is known from now on, and no more frames will come."""
-        self._kept = list(messages)
 
     @property
     def frames(self) -> list[Frame]:
