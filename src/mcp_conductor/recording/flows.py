@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from mcp_conductor.protocol.message import Message, read
 from mcp_conductor.recording.dialogue import Asked, Dialogue, Moment
+from mcp_conductor.recording.opening import OPENINGS
 from mcp_conductor.values import dataclass
 
 SHORTEST = 6  # characters of a value that is taken for more than a coincidence
@@ -22,7 +23,6 @@ _WORD = re.compile(r"[\w-]{6,}")
 _ANY_WORD = re.compile(r"[\w-]+")
 _HAS_DIGIT = re.compile(r"\d")
 _NAMES = ("tools/list", "prompts/list")
-_OPENINGS = ("initialize", "server/discover")
 
 Steps = tuple[str | int, ...]
 
@@ -91,7 +91,7 @@ def _values_of_client(moment: Moment) -> Iterator[tuple[str | int, Place]]:
 def _values_of_reply(asked: Asked, reply: Message, wanted: AbstractSet[str]) -> Iterator[tuple[str | int, Place]]:
     """What the server sent in REPLY; nothing, if none of it is WANTED."""
     method = asked.method
-    if reply.kind not in ("result", "error") or method in _OPENINGS:
+    if reply.kind not in ("result", "error") or method in OPENINGS:
         return
     member, value = reply.kind, reply.raw[reply.kind]
     if method in _NAMES:

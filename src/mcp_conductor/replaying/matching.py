@@ -8,8 +8,9 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.message import Message, parse
 from mcp_conductor.recording.dialogue import shown_request
+from mcp_conductor.recording.opening import OPENINGS
 from mcp_conductor.replaying.recorded_calls import LISTEN, RecordedCall
-from mcp_conductor.replaying.request_keys import OPENINGS, Forget, Place, compared, key_of, secret_places, with_holes
+from mcp_conductor.replaying.request_keys import Forget, Place, compared, key_of, secret_places, with_holes
 from mcp_conductor.text.redaction import REDACTED
 
 _MOST_SHAPES = 100  # sets of places with secrets, for one method

@@ -7,8 +7,8 @@ from typing import Any
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact, parse
 from mcp_conductor.recording.dialogue import shown_request
+from mcp_conductor.recording.opening import OPENINGS
 from mcp_conductor.replaying.matching import Pool, is_modern
-from mcp_conductor.replaying.request_keys import OPENINGS
 from mcp_conductor.text.redaction import REDACTED
 from mcp_conductor.text.visible import cut, one_line
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import Digits, compact
+from mcp_conductor.recording.opening import OPENINGS
 from mcp_conductor.text.redaction import REDACTED
 
-OPENINGS = ("initialize", "server/discover")  # are compared by their method alone
 _NEVER_COMPARED = ("_meta", "inputResponses")
 _DEEPEST = 200  # a secret further down is compared as it is
 
@@ -23,7 +23,7 @@ Place = tuple[str | int, ...]
 
 def compared(method: str, params: Json, forget: Forget | None = None) -> Json:
     """What is compared of a request."""
-    if method in OPENINGS:
+    if method in OPENINGS:  # whatever they say of the client
         return {"method": method}
     if forget is not None:
         params = forget({"method": method, "params": params}).get("params", {})

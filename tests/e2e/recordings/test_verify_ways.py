@@ -191,6 +191,33 @@ def test_the_conversation_of_a_client_that_tried_the_modern_era_first_is_meant(v
     assert (code, "session 2 is judged" in err) == (0, True), out + err
 
 
+HANDSHAKE_ONLY = """
+serverInfo: {name: old, version: 1.0.0}
+transport: {type: stdio, modern: false}
+tools: [{name: greet, result: hello}]
+"""
+
+
+def test_a_client_that_tried_the_modern_era_first_on_the_same_connection_speaks_the_other(verify, composed):
+    old = composed(HANDSHAKE_ONLY)
+    verify.record(old, [("tools/call", {"name": "greet", "arguments": {}})], "--protocol", "auto")
+    assert suite_passes(verify, old) == 1
+    for server in (old, composed(HANDSHAKE_ONLY.replace("modern: false", "modern: true"), "new.yaml")):
+        report = verify.passes(server)
+        assert report["protocolVersion"] == "2025-11-25"
+        assert [(each["title"], each["status"]) for each in report["outcomes"]] == [
+            ("1 server/discover", "skipped"),
+            ("2 initialize", "passed"),
+            ("3 tools/call greet", "passed"),
+        ]
+    code, out, err = run(verify, "check", "--transcript", "said.jsonl", "--json")
+    assert (code, json.loads(out)["protocolVersion"]) == (0, "2025-11-25"), err
+    for era in ("auto", "handshake"):
+        words = ("--protocol", era, "--method", "tools/call", "--tool-name", "greet", "--")
+        code, out, err = run(verify, *words, *CONDUCTOR, "replay", "said.jsonl", program=MCP_CLI)
+        assert (code, json.loads(out)["content"][0]["text"]) == (0, "hello"), err
+
+
 # Signals.
 
 HANGS = NOTES.replace('    elif method == "tools/call":', '    elif method == "tools/call":\n        hang()').replace(

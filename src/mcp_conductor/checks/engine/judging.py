@@ -16,10 +16,11 @@ from mcp_conductor.client.session import Session
 from mcp_conductor.errors import UsageError
 from mcp_conductor.plugins import cleared_with_plugins
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.dialect import DIALECTS, TASKS_EXTENSION, Dialect, named_in
+from mcp_conductor.protocol.dialect import TASKS_EXTENSION, Dialect, named_in
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
+from mcp_conductor.recording.opening import opening_of
 from mcp_conductor.report.model import Finding, Outcome, Remark, Status
 from mcp_conductor.values import dataclass
 
@@ -258,22 +259,9 @@ def _look(name: str) -> tuple[object, tuple[str, ...]]:
 
 def recorded_opening(transcript: Transcript) -> tuple[Dialect, Json]:
     """The revision that was spoken, and the result that opened the conversation."""
-    exchanges = transcript.exchanges()
-    for exchange in exchanges:
-        result = exchange.reply.result if exchange.reply is not None and exchange.reply.kind == "result" else None
-        if exchange.request.method == "initialize" and isinstance(result, dict):
-            dialect = DIALECTS.get(str(result.get("protocolVersion")))
-            if dialect is not None:
-                return dialect, result
-        elif exchange.request.method == "server/discover" and isinstance(result, dict):
-            dialect = named_in(exchange.request.params)
-            if dialect is not None:
-                return dialect, result
-    # The modern era needs no opening.
-    for exchange in exchanges:
-        dialect = named_in(exchange.request.params)
-        if dialect is not None:
-            return dialect, {}
+    opening = opening_of((each.request, each.reply) for each in transcript.exchanges())
+    if opening is not None:
+        return opening.dialect, opening.result
     raise UsageError("nothing in the recording says which revision is spoken", hint="record from the beginning on")
 
 

@@ -11,11 +11,12 @@ from dataclasses import replace
 from typing import Any
 
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.dialect import DIALECTS, META, NEWEST_HANDSHAKE, RELATED_TASK, Dialect, named_in
+from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE, RELATED_TASK
 from mcp_conductor.protocol.message import Message, compact
 from mcp_conductor.protocol.paging import cursor_in, with_cursor
 from mcp_conductor.recording.dialogue import Asked, Dialogue, Question
 from mcp_conductor.recording.flows import Flow, Place, flows
+from mcp_conductor.recording.opening import OPENINGS, Opening, opening_of
 from mcp_conductor.suites.authoring.case_drafts import CaseDraft
 from mcp_conductor.suites.authoring.discover import Discovery, WrittenCase, expected_case
 from mcp_conductor.suites.authoring.personal import NOTHING_PERSONAL, Personal
@@ -29,7 +30,6 @@ from mcp_conductor.suites.matching.paths import spelled
 from mcp_conductor.text.redaction import REDACTED
 from mcp_conductor.values import dataclass
 
-_OPENINGS = ("initialize", "server/discover")
 _LISTS = {
     "tools/list": ("tools", "name"),
     "resources/list": ("resources", "uri"),
@@ -62,8 +62,8 @@ class _Author:
 
     def __init__(self, dialogue: Dialogue, began: float, personal: Personal) -> None:
         self._dialogue = dialogue
-        self._opening = next((each for each in dialogue.asked if each.request.method in _OPENINGS), None)
-        self._dialect = self._spoken()
+        self._opening = _opening(dialogue)
+        self._dialect = NEWEST_HANDSHAKE if self._opening is None else self._opening.dialect
         self._names: dict[str, str] = {}  # of the variables for values that flow
         self._flows: dict[int, list[Flow]] = {}
         lists = {each.number for each in dialogue.asked if _is_whole_list(each)}
@@ -89,21 +89,14 @@ class _Author:
 
     def suite(self) -> RecordedSuite:
         cases = tuple(case for asked in self._dialogue.asked for case in self._case(asked))
-        server = self._opened().get("serverInfo") or (self._opened().get("_meta") or {}).get(f"{META}serverInfo")
+        opened = {} if self._opening is None else self._opening.result
+        server = opened.get("serverInfo") or _members(opened.get("_meta")).get(f"{META}serverInfo")
         return RecordedSuite(
             Discovery(server if isinstance(server, dict) else {}, cases),
             None if self._opening is None else self._dialect.version,
             self._client(),
             tuple(self._secrets),
         )
-
-    def _opened(self) -> Json:
-        return {} if self._opening is None else self._opening.result
-
-    def _spoken(self) -> Dialect:
-        """The revision of the conversation."""
-        named = next((found for each in self._dialogue.asked if (found := named_in(each.request.params))), None)
-        return named or DIALECTS.get(str(self._opened().get("protocolVersion")), NEWEST_HANDSHAKE)
 
     def _client(self) -> Json:
         """What the client offers: a server may have other tools for one that offers less."""
@@ -124,7 +117,7 @@ class _Author:
 
     def _case(self, asked: Asked) -> Iterator[WrittenCase]:
         method = asked.request.method
-        if method in _OPENINGS or self._rounds.is_part(asked):
+        if method in OPENINGS or self._rounds.is_part(asked):
             return
         draft = CaseDraft(group="What was recorded", what=f"request {asked.number}, {method}", title=self._title(asked))
         if (gap := self._gap(asked)) is not None:
@@ -231,6 +224,13 @@ class _Author:
         title = said if is_writable(said) and REDACTED not in said else f"answers {method}"
         count = self._titles[title] = self._titles.get(title, 0) + 1
         return title if count == 1 else f"{title} ({count})"
+
+
+def _opening(dialogue: Dialogue) -> Opening | None:
+    """What opened DIALOGUE; if no revision that we know was agreed on, the first attempt."""
+    tried = (each for each in dialogue.asked if each.method in OPENINGS)
+    first = next((Opening(NEWEST_HANDSHAKE, each.request, each.result) for each in tried), None)
+    return opening_of((each.request, each.reply) for each in dialogue.asked) or first
 
 
 def _is_whole_list(asked: Asked) -> bool:

@@ -23,6 +23,7 @@ from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
 from mcp_conductor.recording.dialogue import Asked, Dialogue, Question, shown_request
 from mcp_conductor.recording.flows import Flow, leaves, pick, values_in
+from mcp_conductor.recording.opening import OPENINGS, opening_of
 from mcp_conductor.suites.matching.paths import spelled
 from mcp_conductor.suites.verifying.alignment import Alignment
 from mcp_conductor.text.redaction import REDACTED, Redactor
@@ -45,6 +46,7 @@ class Played:
     frames: list[Frame] = field(default_factory=list)
     repeated: dict[int, Message] = field(default_factory=dict)  # recorded questions that came again, by `id()`
     new: list[Message] = field(default_factory=list)  # questions that the recording does not have
+    left_out: frozenset[int] = frozenset()  # requests that are not sent again, by their numbers
     lost: TransportError | None = None  # the server went away
     server: Json = field(default_factory=dict)
     version: str | None = None
@@ -62,6 +64,19 @@ def refuse_redacted(dialogue: Dialogue) -> None:
             f"the recording cannot be played: {spelled(path)} of {what}{number} is a secret that was left out of it",
             hint="record it again with a value that is no secret",
         )
+
+
+def refused_attempts(dialogue: Dialogue) -> list[Asked]:
+    """Attempts to open DIALOGUE that were refused, where another was not.
+
+    A client that speaks both eras makes them. A later version of the server may accept what was refused, and then speak
+    another era than the recording.
+    """
+    opening = opening_of((each.request, each.reply) for each in dialogue.asked)
+    if opening is None or opening.request.method not in OPENINGS:
+        return []
+    tried = (each for each in dialogue.asked if each.method in OPENINGS and each.reply is not None)
+    return [each for each in tried if each.reply is not None and each.reply.kind != "result"]
 
 
 async def play(
@@ -96,11 +111,14 @@ class _Player:
         for flow in flows:
             self._flows.setdefault(flow.source.exchange, []).append(flow)
         self._pending: dict[int, Callable[[], Awaitable[Exchange]]] = {}
+        played.left_out = frozenset(each.number for each in refused_attempts(dialogue))
         self._next_id = 1_000_000_000  # of requests that the recording does not have
 
     async def run(self, tell: Callable[[str], None]) -> None:
         try:
             for kind, asked, message in self._dialogue.moments:
+                if asked is not None and asked.number in self._played.left_out:
+                    continue
                 if kind == "notification":
                     self._session.send(self._now(message))
                 elif kind == "request" and asked is not None:
@@ -145,7 +163,7 @@ class _Player:
             return
         if reply is None:
             return
-        if asked.method in ("initialize", "server/discover"):
+        if asked.method in OPENINGS:
             self._open(asked.method, reply)
         for flow in self._flows.get(asked.number, ()):
             self._carry(flow, reply)

@@ -21,6 +21,7 @@ from mcp_conductor.suites.verifying.playing import AT_ANY_TIME, Played
 _NEVER_COMPARED = ("version",)
 _ARROWS = {"client": "-->", "server": "<--"}
 _LATER = "the server went away before"
+_REFUSED = "the server refused it, and the client began otherwise"
 _CHANGES = ("/list_changed", "/updated")  # how notifications end that no request is the reason of
 
 
@@ -75,7 +76,9 @@ class Verification:
         for asked in self._recorded.asked:
             now = self._now.get(asked.number)
             problem = self._played.problems.get(asked.number)
-            if gone or (now is None and self._played.lost is not None):
+            if asked.number in self._played.left_out:
+                yield self._outcome(asked, "skipped", reason=_REFUSED)
+            elif gone or (now is None and self._played.lost is not None):
                 yield self._outcome(asked, "not-run", reason=_LATER)
             elif not asked.awaited:
                 reason = "the client cancelled it" if asked.cancelled else "the recording has no answer to it"

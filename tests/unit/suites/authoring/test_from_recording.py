@@ -154,3 +154,17 @@ def test_the_time_as_a_number_in_a_text_is_not_expected_again():
     assert case(*asked(1, "tools/call", {"name": "t"}, text("it was 1289999000"))).expect["result"]["content"] == [
         {"type": "text", "text": "it was 1289999000"}
     ]
+
+
+def test_a_client_that_tried_the_modern_era_first_speaks_what_the_server_agreed_to():
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+    opened = {"protocolVersion": "2025-11-25", "serverInfo": {"name": "s", "version": "1"}}
+    found = suite(
+        *asked(1, "server/discover", {"_meta": meta}, {"error": {"code": -32602, "message": "unknown method"}}),
+        *asked(2, "initialize", {"capabilities": {"sampling": {}}}, {"result": opened}),
+        *asked(3, "tools/call", {"name": "add"}, text("1")),
+    )
+    assert found.protocol == "2025-11-25"
+    assert found.client == {"sampling": "auto"}
+    assert found.found.server == {"name": "s", "version": "1"}
+    assert [each.draft.title for each in found.found.cases] == ["calls add"]
