@@ -15,6 +15,7 @@ from mcp_conductor.suites.authoring.from_recording import suite_of
 from mcp_conductor.suites.authoring.suite_text import suite_text
 
 _HEAD = "# Written by `conductor discover --from`: what a client and a server said. Make it your own.\n"
+_MOST_NAMED = 5  # requests that are left out, in a message
 _NOT_HERE = (*(flag.name for flag in TARGET_FLAGS), "--record-expectations", "--include-writes", "--arg", "--timeout")
 
 
@@ -36,7 +37,9 @@ def write_recorded_suite(given: Given, terminal: Terminal) -> int:
         personal=personal_values(terminal),
     )
     if not suite.found.written:
-        raise UsageError(f"{file} has no request that a test could send")
+        left_out = [f"{draft.what}: {draft.gap}" for draft in suite.found.left_out]
+        why = "; ".join(left_out[:_MOST_NAMED]) + (" …" if len(left_out) > _MOST_NAMED else "")
+        raise UsageError(f"{file} has no request that a test could send", hint=f"left out: {why}" if why else None)
     text = suite_text(suite.found, protocol=suite.protocol, client=suite.client, head=_HEAD)
     write_found(suite.found, text, output, terminal)
     for name in suite.variables:

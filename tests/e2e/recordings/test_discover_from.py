@@ -95,6 +95,18 @@ def test_wrong_use_is_told(conductor, notes, words, message):
     assert message in done.stderr
 
 
+def test_a_recording_that_makes_no_test_says_why(conductor, verify):
+    said = {"client": '{"jsonrpc":"2.0","id":1,"method":"tools/list"}', "server": '{"jsonrpc":"2.0","id":1,"result":5}'}
+    lines = [json.dumps({"at": 0, "source": source, "text": text}) + "\n" for source, text in said.items()]
+    (verify.folder / "said.jsonl").write_text("".join(lines))
+    done = conductor("discover", "--from", "said.jsonl", "-o", SUITE)
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        "error: said.jsonl has no request that a test could send",
+        "  hint: left out: request 1, tools/list: its result is not an object",
+    ]
+
+
 @pytest.mark.parametrize("peer", [everything, filesystem])
 def test_the_suite_of_a_real_server_passes_at_once(conductor, recorded, suite, peer):
     server, flags, requests = recorded(peer)

@@ -8,6 +8,7 @@ from mcp_conductor.checks.harness.client_record import ClientRecord, seen, shown
 from mcp_conductor.checks.harness.scenario import MODERNS, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import ServerScript
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import compact
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.report.model import Finding
 from mcp_conductor.server.paging import Page
@@ -55,9 +56,10 @@ def _given_pages(record: ClientRecord) -> dict[str, list[tuple[Any, Json]]]:
     for connection in record.connections:
         for exchange in connection.exchanges:
             reply = exchange.reply
-            if exchange.request.method in LIST_MEMBERS and reply is not None and reply.kind == "result":
+            page = reply.result if reply is not None and reply.kind == "result" else None
+            if exchange.request.method in LIST_MEMBERS and isinstance(page, dict):
                 asked = exchange.request.params.get("cursor")
-                found.setdefault(exchange.request.method, []).append((asked, reply.result))
+                found.setdefault(exchange.request.method, []).append((asked, page))
     if not found:
         raise NotSeen("the client never listed anything")
     return found
@@ -66,14 +68,16 @@ def _given_pages(record: ClientRecord) -> dict[str, list[tuple[Any, Json]]]:
 @watched("pagination-client-opaque", scenario=("plain", "pages"), recorded="conversation")
 def cursors_come_back_as_they_are(record: ClientRecord) -> Iterator[Finding]:
     """Give out cursors with spaces, quotes, other alphabets and great length: the client sends them back unchanged."""
-    given = {name: {page.get("nextCursor") for _, page in pages} for name, pages in _given_pages(record).items()}
+    given = {
+        name: {compact(page.get("nextCursor")) for _, page in pages} for name, pages in _given_pages(record).items()
+    }
     known = {cursor for cursors in given.values() for cursor in cursors}
     used = [each for each in record.requests(*LIST_MEMBERS) if "cursor" in each.params]
     if record.recorded:  # a person may name a cursor of an earlier conversation
-        used = [each for each in used if given.get(each.method, set()) - {None}]
+        used = [each for each in used if given.get(each.method, set()) - {compact(None)}]
     for request in seen(used, "the client sent no cursor"):
         cursor = request.params["cursor"]
-        if cursor not in known:
+        if compact(cursor) not in known:
             yield fault(
                 f"{request.method} was sent with a cursor that the server never gave: {shown(cursor)}", request.raw
             )

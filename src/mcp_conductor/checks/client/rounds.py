@@ -102,21 +102,26 @@ def the_state_comes_back(record: ClientRecord) -> Iterator[Finding]:
 
 def _is_swapped(record: ClientRecord) -> bool:
     """Whether a state came back that belongs to another request: that is another requirement."""
-    known = {each.state for each in rounds(record)}
-    return any(retry.params.get("requestState") in known - {each.state} for each, retry in retried_rounds(record))
+    known = [each.state for each in rounds(record)]
+    return any(
+        retry.params.get("requestState") in [state for state in known if state != each.state]
+        for each, retry in retried_rounds(record)
+    )
 
 
 @watched("mrtr-client-isolation", scenario="input-rounds", recorded="conversation")
 def states_are_not_mixed(record: ClientRecord) -> Iterator[Finding]:
     """Give each call a state of its own: no call is sent with the state of another."""
-    owners: dict[object, set[object]] = {}
+    owners: dict[str, list[object]] = {}
     for each in rounds(record):
-        owners.setdefault(each.state, set()).add(each.request.params.get("name"))
+        if isinstance(each.state, str):
+            owners.setdefault(each.state, []).append(each.request.params.get("name"))
     for request in record.requests(*_CALLS):
         state = request.params.get("requestState")
         # A server may give the same state to all: then it says nothing about whose it is.
-        (owner, *others) = owners.get(state if isinstance(state, str) else None, {None})
-        if owner is not None and not others and owner != request.params.get("name"):
+        (owner, *others) = owners.get(state, [None]) if isinstance(state, str) else [None]
+        is_its_own = all(other == owner for other in others)
+        if owner is not None and is_its_own and owner != request.params.get("name"):
             yield fault(f"the state of {owner} was sent with another request", request.raw, path="params.requestState")
 
 

@@ -55,7 +55,8 @@ def completions_name_what_they_complete(record: ClientRecord) -> Iterator[Findin
     """Look at every completion/complete: ref is a prompt by name or a resource by uri, argument has name and value."""
     for request in _requests(record, "completion/complete"):
         ref, argument = request.params.get("ref"), request.params.get("argument")
-        member = {"ref/prompt": "name", "ref/resource": "uri"}.get(ref.get("type", "") if isinstance(ref, dict) else "")
+        kind = str(ref.get("type")) if isinstance(ref, dict) else ""
+        member = {"ref/prompt": "name", "ref/resource": "uri"}.get(kind)
         if member is None or not isinstance(ref, dict) or not isinstance(ref.get(member), str):
             yield fault("ref is neither a prompt nor a resource", request.raw, path="params.ref")
         for name in ("name", "value"):

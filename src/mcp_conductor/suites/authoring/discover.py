@@ -240,8 +240,9 @@ def _word(name: str) -> str:
 
 
 def _names(observed: Observed, member: str, name: str) -> dict[str, None]:
-    items = ((observed.reply or {}).get("result") or {}).get(member) or []
-    names = [item.get(name) for item in items if isinstance(item, dict)]
+    result = (observed.reply or {}).get("result")
+    items = result.get(member) if isinstance(result, dict) else None
+    names = [item.get(name) for item in items if isinstance(item, dict)] if isinstance(items, list) else []
     texts = (each for each in names if isinstance(each, str) and len(each) <= LONGEST_NAME)
     return dict.fromkeys(filter(is_writable, texts))
 

@@ -13,7 +13,7 @@ from typing import Any
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE, RELATED_TASK
 from mcp_conductor.protocol.message import Message, compact
-from mcp_conductor.protocol.paging import cursor_in, with_cursor
+from mcp_conductor.protocol.paging import LIST_MEMBERS, cursor_in, with_cursor
 from mcp_conductor.recording.dialogue import Asked, Dialogue, Question
 from mcp_conductor.recording.flows import Flow, Place, flows
 from mcp_conductor.recording.opening import OPENINGS, Opening, opening_of
@@ -141,6 +141,8 @@ class _Author:
         params, result = asked.request.params, asked.result
         if ("inputResponses" in params or "requestState" in params) and not self._rounds.before(asked):
             return "it answers questions that the recording does not have"
+        if (malformed := _malformed(asked)) is not None:
+            return malformed
         if not is_writable(params):
             return "what it sends cannot be written in a test file"
         if asked.request.method == "tasks/get" and result.get("status") == "working":
@@ -237,6 +239,18 @@ def _is_whole_list(asked: Asked) -> bool:
     """Whether it asks for a list, and all of it came."""
     paged = "cursor" in asked.request.params or "nextCursor" in asked.result
     return asked.request.method in _LISTS and not paged
+
+
+def _malformed(asked: Asked) -> str | None:
+    """What in the answer is not as every test would need it."""
+    assert asked.reply is not None
+    kind = asked.reply.kind
+    if not isinstance(asked.reply.raw[kind], dict):
+        return f"its {kind} is not an object"
+    member = LIST_MEMBERS.get(asked.request.method)
+    if member is not None and kind == "result" and not isinstance(asked.result.get(member), list):
+        return f"{member} of its result is not a list"
+    return None
 
 
 def _members(value: Any) -> Json:

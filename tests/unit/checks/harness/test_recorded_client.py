@@ -334,3 +334,19 @@ def test_a_request_that_was_sent_again_with_a_token_is_judged_each_time():
     assert broken(said) == ["http-accept-header-client"]
     said[3], said[7] = ("http", head, 1), ("http", head, 2)
     assert broken(said) == ["http-version-header-client"]
+
+
+def test_calls_without_a_state_are_not_mixed_up_with_a_round_that_has_none():
+    asked = {"resultType": "input_required", "inputRequests": {"a": {"method": "elicitation/create", "params": FORM}}}
+    meta = {**MODERN, "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
+    answered = {"name": "a", "arguments": {}, "inputResponses": {"a": {"action": "decline"}}, "_meta": meta}
+    done = {"resultType": "complete", "content": []}
+    said = [
+        (CLIENT, {"id": 1, "method": "tools/call", "params": {"name": "a", "arguments": {}, "_meta": meta}}),
+        (SERVER, {"id": 1, "result": asked}),
+        (CLIENT, {"id": 2, "method": "tools/call", "params": answered}),
+        (SERVER, {"id": 2, "result": done}),
+        (CLIENT, {"id": 3, "method": "tools/call", "params": {"name": "b", "arguments": {}, "_meta": meta}}),
+        (SERVER, {"id": 3, "result": done}),
+    ]
+    assert broken(said) == []

@@ -101,6 +101,25 @@ def test_what_cannot_be_a_test_is_left_out_with_the_reason():
     assert found.written == []
 
 
+def test_an_answer_that_no_test_could_expect_is_left_out_with_the_reason():
+    found = suite(
+        *asked(1, "tools/list", {}, {"result": 5}),
+        *asked(2, "tools/call", {"name": "x"}, {"result": None}),
+        *asked(3, "prompts/list", {}, {"result": {"prompts": {"name": "p"}}}),
+        *asked(4, "resources/list", {}, {"result": {}}),
+        *asked(5, "tools/list", {}, {"error": 5}),
+        *asked(6, "tools/list", {}, {"result": {"tools": [7]}}),
+    ).found  # fmt: skip
+    assert [draft.gap for draft in found.left_out] == [
+        "its result is not an object",
+        "its result is not an object",
+        "prompts of its result is not a list",
+        "resources of its result is not a list",
+        "its error is not an object",
+    ]
+    assert [each.draft.title for each in found.written] == ["answers tools/list (3)"]
+
+
 def test_the_client_offers_what_the_recorded_one_offered_and_speaks_its_revision():
     capabilities = {"roots": {}, "sampling": {}}
     opened = {"protocolVersion": "2025-06-18", "serverInfo": {"name": "s", "version": "1"}}

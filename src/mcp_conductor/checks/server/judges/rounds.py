@@ -71,7 +71,7 @@ def questions_are_of_known_kinds(record: Record) -> Iterator[Finding]:
 
 
 def _problem(question: Any) -> str | None:
-    if not isinstance(question, dict) or question.get("method") not in CAPABILITIES:
+    if not isinstance(question, dict) or str(question.get("method")) not in CAPABILITIES:
         return "no elicitation/create, sampling/createMessage or roots/list"
     if "jsonrpc" in question or "id" in question:
         return "jsonrpc or id is in a question, which is not a message"
@@ -89,15 +89,19 @@ def keys_are_unique(record: Record) -> Iterator[Finding]:
             yield fault(f"the key {key!r} is twice in inputRequests", text)
 
 
+class _Members(list[tuple[str, Any]]):
+    """An object, with the members that it repeats."""
+
+
 def _repeated_keys(text: str) -> list[str]:
     """Keys that stand twice in the inputRequests of a message."""
     found: list[str] = []
 
-    def members(pairs: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    def members(pairs: list[tuple[str, Any]]) -> _Members:
         for name, value in pairs:
-            if name == "inputRequests" and isinstance(value, list):
+            if name == "inputRequests" and isinstance(value, _Members):
                 found.extend(key for key, times in Counter(key for key, _ in value).items() if times > 1)
-        return pairs
+        return _Members(pairs)
 
     json.loads(text, object_pairs_hook=members)
     return found
