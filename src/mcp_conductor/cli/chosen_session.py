@@ -4,7 +4,7 @@ from mcp_conductor.cli.flag_values import number
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
-from mcp_conductor.recording.reader import Recording, first_answered
+from mcp_conductor.recording.reader import Recording, meant_session
 
 _MOST_NAMED = 20  # sessions in a message
 
@@ -20,7 +20,7 @@ def chosen_session(recording: Recording, given: Given, terminal: Terminal, *, do
     if len(known) < 2:
         return None
     if wanted is None:
-        wanted = first_answered(recording)
+        wanted = meant_session(recording)
         terminal.say(
             f"note: the recording has {len(known)} sessions; session {wanted} is {done}\n"
             f"  hint: --session N {does} another of {', '.join(map(str, known[:_MOST_NAMED]))}"

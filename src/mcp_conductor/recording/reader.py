@@ -8,13 +8,15 @@ from contextlib import closing
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.reading import open_file
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.message import parse
+from mcp_conductor.protocol.message import compact
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.recording.format import FIRST_SESSION, Entry, Header, entry_in, header_in
+from mcp_conductor.recording.opening import OPENINGS
 from mcp_conductor.text.visible import cut
 from mcp_conductor.values import dataclass
 
 _MARK = "\ufeff"
+_BEFORE_WORK = (*OPENINGS, "ping")
 _CUT = "the last line of the recording is not whole, and was left out: what wrote it was ended in the middle"
 _HALVES = "[\ud800-\udc7f\udd00-\udfff]"  # of characters; the others are bytes, as `surrogateescape` keeps them
 
@@ -41,19 +43,28 @@ class Recording:
         return Transcript.of(entry.frame for entry in self.entries if session in (None, entry.session))
 
 
-def first_answered(recording: Recording) -> int:
-    """The first conversation in which a request had a result; without one, the first of all.
+def meant_session(recording: Recording) -> int:
+    """The conversation that is meant where none is named: the first in which a request beyond the opening had a result.
 
-    A client that tries another era first leaves a conversation that is nothing but a refusal.
+    Without one: the first with such a request, then the first with a result, then the first of all. A client that tries
+    another era, or whether there is a server at all, leaves conversations that are nothing but an opening.
     """
     known = recording.sessions()
-    answered: set[int] = set()
+    ranks = dict.fromkeys(known, 3)
+    asked: set[tuple[int, object]] = set()
     for frame, session, *_ in recording.entries:
-        if session not in answered and frame.source == "server" and parse(frame.text).kind == "result":
-            answered.add(session)
-            if session == known[0]:
-                break
-    return next((session for session in known if session in answered), known[0])
+        if ranks[session] == 0 or frame.source not in ("client", "server"):
+            continue
+        for message in frame.messages():
+            key = session, compact(message.id)
+            if frame.source == "client" and message.kind == "request" and message.method not in _BEFORE_WORK:
+                asked.add(key)
+                ranks[session] = min(ranks[session], 1)
+            elif frame.source == "server" and message.kind == "result":
+                ranks[session] = min(ranks[session], 0 if key in asked else 2)
+        if ranks[known[0]] == 0:
+            break
+    return min(known, key=lambda session: ranks[session])
 
 
 def began(recording: Recording) -> float | None:

@@ -7,7 +7,7 @@ import pytest
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.message import decode
 from mcp_conductor.protocol.transcript import Transcript
-from mcp_conductor.recording.reader import first_answered, read_recording, recording_of
+from mcp_conductor.recording.reader import meant_session, read_recording, recording_of
 from mcp_conductor.recording.writer import recording_lines
 
 REQUEST = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
@@ -150,16 +150,36 @@ def test_what_cannot_be_read_is_told_by_its_name(tmp_path):
         read_recording(str(tmp_path / "newer"))
 
 
+SAID = {
+    "open": ("client", '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}'),
+    "opened": ("server", '{"jsonrpc":"2.0","id":0,"result":{}}'),
+    "refused": ("server", '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no"}}'),
+    "ping": ("client", REQUEST),
+    "ask": ("client", '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'),
+    "result": ("server", RESULT),
+    "error": ("server", '{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"no"}}'),
+    "begun": ("client", '{"jsonrpc":"2.0","method":"notifications/initialized"}'),
+}
+
+
 @pytest.mark.parametrize(
     ("said", "meant"),
     [
-        ([(1, "error"), (2, "result"), (3, "result")], 2),
-        ([(1, "error"), (2, "error"), (3, "result"), (2, "result")], 2),
-        ([(1, "error"), (2, "result"), (1, "result")], 1),
-        ([(1, "error"), (2, "error")], 1),
+        ("1 open, 1 refused, 2 open, 2 opened, 3 open, 3 opened", 2),
+        ("1 open, 1 refused, 2 open, 3 open, 3 opened, 2 opened", 2),
+        ("1 open, 1 refused, 2 open, 2 opened, 1 opened", 1),
+        ("1 open, 1 refused, 2 open, 2 refused", 1),
+        ("1 open, 1 opened, 1 begun, 2 open, 2 opened, 2 ask, 2 result", 2),
+        ("1 open, 1 opened, 1 ping, 1 result, 2 ask, 3 ask, 3 result", 3),
+        ("1 open, 1 opened, 2 open, 2 opened, 2 ask, 2 error", 2),
+        ("1 ask, 1 error, 2 ask, 2 result", 2),
+        ("1 open, 2 ask, 2 result, 1 opened, 1 ask, 1 result", 1),
+        ("4 begun, 2 begun", 4),
     ],
 )
-def test_the_conversation_that_is_meant_is_the_first_with_a_result(said, meant):
-    answers = {"result": RESULT, "error": '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no"}}'}
-    entries = [{"at": 0, "source": "server", "session": session, "text": answers[kind]} for session, kind in said]
-    assert first_answered(recording_of(map(json.dumps, entries))) == meant
+def test_the_conversation_that_is_meant_is_the_first_in_which_something_was_done(said, meant):
+    words = (each.split() for each in said.split(", "))
+    entries = [
+        {"at": 0, "session": int(session), "source": SAID[what][0], "text": SAID[what][1]} for session, what in words
+    ]
+    assert meant_session(recording_of(map(json.dumps, entries))) == meant
