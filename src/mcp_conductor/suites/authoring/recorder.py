@@ -5,9 +5,7 @@ machine, secrets, everything that differed between two calls; and values that ar
 """
 
 import re
-from binascii import a2b_base64
 from collections.abc import Callable
-from datetime import UTC, datetime
 from string import digits
 from typing import Any
 
@@ -19,25 +17,14 @@ from mcp_conductor.suites.matching.differences import is_number, same
 from mcp_conductor.suites.matching.matchers import PREFIX
 from mcp_conductor.suites.matching.matchers.regexes import read_regex
 from mcp_conductor.suites.matching.matchers.times import iso_moment
+from mcp_conductor.suites.matching.volatile import ANY_BLOB, CLASSES, is_close, kind_of, text_of_blob, volatile_values
 from mcp_conductor.values import dataclass
 
-_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-_TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?(Z|[+-][0-9]{2}:?[0-9]{2})?"
-_CLOCK = r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}([ \u202f]?[AP]M)?"
-_UNIX = r"[0-9]{10,13}(\.[0-9]+)?"
-_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-# What JavaScript makes of a date: Wed Nov 18 2026 04:33:07 GMT+0100 (Central European Standard Time)
-_JS_TIME = r"[A-Z][a-z]{2} [A-Z][a-z]{2} [0-9]{2} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}( GMT[+-][0-9]{4}( \([^)]*\))?)?"
-_ANY_UUID = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _SPECIAL = re.compile(r"[\\^$.*+?()\[\]{}|/]")
-_ANY_BLOB = "^[A-Za-z0-9+/]+={0,2}$"
-_SHORTEST_BLOB = 16
-_LONGEST_BLOB = 10_000
 _LONGEST_TEXT = 1000
 _SHOWN_OF_LONG_TEXT = 200
 _MOST_ELEMENTS = 100
 _DEEPEST = 12
-_DAY = 86400.0
 
 
 def plain_text(text: str) -> str:
@@ -87,22 +74,18 @@ class Recorder:
         return members if first.keys() == second.keys() else {"match:partial": members}
 
     def _number(self, first: Any, second: Any) -> Any:
-        if all(self._is_now(number) or self._is_now(number, 1000) for number in (first, second)):
+        if all(is_close(number, self.now) or is_close(number, self.now, 1000) for number in (first, second)):
             return "match:dateValid"
         return first if same(first, second) and not isinstance(first, Digits) else "match:type:number"
-
-    def _is_now(self, number: float, parts: int = 1) -> bool:
-        """Whether NUMBER is the time, counted in PARTS of a second."""
-        return abs(number - int(self.now) * parts) < _DAY * parts  # an integer may be beyond all floats
 
     def _text(self, first: str, second: str) -> str:
         if not is_writable(first) or any(self.redact(text) != text for text in (first, second)):
             return "match:type:string"
         if self.personal.is_environment(first):
             return "match:type:string"
-        blob = _text_of_blob(first)
+        blob = text_of_blob(first)
         if blob is not None and (first != second or self._changing.search(blob)):
-            return f"match:regex:{_ANY_BLOB}"
+            return f"match:regex:{ANY_BLOB}"
         if first == second:
             return self._same_text(first)
         pattern = self._pattern(first)
@@ -144,48 +127,12 @@ class Recorder:
 
     @property
     def _changing(self) -> re.Pattern[str]:
-        today = datetime.fromtimestamp(self.now, UTC).date()
         flowing = "|".join(map(re.escape, sorted(self.flowing, key=len, reverse=True))) or "(?!)"
-        kinds = {
-            "uuid": rf"\b{_UUID}\b",
-            "js": rf"\b{_JS_TIME}",
-            "time": rf"\b{_TIME}",
-            "day": rf"\b{today.isoformat()}\b",
-            "clock": rf"\b{_CLOCK}",
-            "unix": rf"(?<![\w.])(?:{self._unix_starts})[0-9]{{5}}(?:[0-9]{{3}})?(?:\.[0-9]+)?(?!\w)",
-            "weekday": rf"\b{_WEEKDAYS[today.weekday()]}\b",
-            "any": f"{flowing}|{self.personal.expression}",
-        }
-        return re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in kinds.items()), re.IGNORECASE)
-
-    @property
-    def _unix_starts(self) -> str:
-        """How the Unix time begins in these days: five digits of its ten are the same for more than a day."""
-        days = (int(self.now - _DAY), int(self.now), int(self.now + _DAY))
-        return "|".join(sorted({f"{day:010d}"[:5] for day in days}))
+        return volatile_values(self.now, other=f"{flowing}|{self.personal.expression}")
 
     def _class_of(self, found: re.Match[str]) -> str:
-        kinds = {
-            "uuid": _ANY_UUID,
-            "js": _JS_TIME,
-            "time": _TIME,
-            "day": "[0-9]{4}-[0-9]{2}-[0-9]{2}",
-            "clock": _CLOCK,
-            "unix": _UNIX,
-            "weekday": f"({'|'.join(_WEEKDAYS)})",
-            "any": ".+",
-        }
-        return next(pattern for kind, pattern in kinds.items() if found[kind] is not None)
-
-
-def _text_of_blob(text: str) -> str | None:
-    """The text that TEXT is in base64; None if it is none."""
-    if not _SHORTEST_BLOB <= len(text) <= _LONGEST_BLOB or not re.fullmatch(_ANY_BLOB, text):
-        return None
-    try:
-        return a2b_base64(text, strict_mode=True).decode()
-    except ValueError:
-        return None
+        kind = kind_of(found)
+        return ".+" if kind is None else CLASSES[kind]
 
 
 def _common_start(one: str, other: str) -> str:

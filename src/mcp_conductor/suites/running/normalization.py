@@ -7,9 +7,11 @@ from typing import Any
 
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import Digits
+from mcp_conductor.suites.matching.volatile import UUID
 from mcp_conductor.text.patterns import compiled_later
 
-_UUID = compiled_later(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.IGNORECASE)
+_UUID = compiled_later(rf"\b{UUID}\b", re.IGNORECASE)
+# Not all times that `volatile` knows: what stands in files of snapshots must go on to mean the same.
 _TIME = compiled_later(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
 
 

@@ -10,11 +10,8 @@ from typing import Any
 from mcp_conductor.recording.flows import json_in
 from mcp_conductor.suites.matching.differences import is_number, same
 from mcp_conductor.suites.matching.paths import Every, JsonPath, Step, Where
-from mcp_conductor.suites.running.normalization import normal
+from mcp_conductor.suites.matching.volatile import is_close, kind_of, text_of_blob, volatile_values
 from mcp_conductor.text.redaction import REDACTED
-
-_DAY = 86400.0
-_SPACED_TIME = re.compile(r"\b\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?")
 
 
 class Alignment:
@@ -24,6 +21,9 @@ class Alignment:
         self._began = began  # of the recording, as Unix time
         self._now = now
         self._carried: dict[str, str] = {}  # recorded values, and what stands for each of them now
+        # The days of both, on both sides: one that is named for another reason must not look different.
+        moments = (now,) if began is None else (began, now)
+        self._volatile = volatile_values(*moments)
         self._words: tuple[re.Pattern[str], re.Pattern[str]] | None = None
 
     def carry(self, carried: Mapping[str, str | int]) -> None:
@@ -58,7 +58,10 @@ class Alignment:
         if one is not None and other is not None:
             return self.is_same(one, other)
         was, came = self._named(recorded, 0), self._named(actual, 1)
-        return was == came or (REDACTED in was and _has_in_order(came, was.split(REDACTED)))
+        if was == came or (REDACTED in was and _has_in_order(came, was.split(REDACTED))):
+            return True
+        blob, other_blob = text_of_blob(recorded), text_of_blob(actual)
+        return blob is not None and other_blob is not None and self._named(blob, 0) == self._named(other_blob, 1)
 
     def _named(self, text: str, side: int) -> str:
         """TEXT with names for what may differ; SIDE 0 is the recording, 1 is now."""
@@ -67,17 +70,14 @@ class Alignment:
                 self._words = _any_of(self._carried.keys()), _any_of(self._carried.values())
             names = {str(pair[side]): f"<value {at}>" for at, pair in enumerate(self._carried.items())}
             text = self._words[side].sub(lambda found: names[found[0]], text)
-        return str(normal(_SPACED_TIME.sub("<time>", text), ()))
+        return self._volatile.sub(lambda found: f"<{kind_of(found)}>", text)
 
     def _are_times(self, recorded: float, actual: float) -> bool:
         """Whether both numbers are the time when they were said, in seconds or in milliseconds."""
         if self._began is None:
             return False
         began, now = self._began, self._now
-        return any(
-            abs(recorded - began * parts) < _DAY * parts and abs(actual - now * parts) < _DAY * parts
-            for parts in (1, 1000)
-        )
+        return any(is_close(recorded, began, parts) and is_close(actual, now, parts) for parts in (1, 1000))
 
 
 def _has_in_order(text: str, parts: list[str]) -> bool:

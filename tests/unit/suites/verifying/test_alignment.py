@@ -1,11 +1,17 @@
 """When a value that came now is the one of the recording."""
 
+from base64 import b64encode
+
 import pytest
 
 from mcp_conductor.suites.matching.paths import parse_path
 from mcp_conductor.suites.verifying.alignment import Alignment, without
 
 BEGAN, NOW = 1_700_000_000.0, 1_790_000_000.0
+
+
+def base64(text):
+    return b64encode(text.encode()).decode()
 
 
 def alignment(**carried):
@@ -20,6 +26,14 @@ def alignment(**carried):
         ("at 2025-01-02T03:04:05Z", "at 2026-07-28T09:30:00.123+02:00"),
         ("at 2025-01-02 03:04:05", "at 2026-07-28 09:30:00"),
         ("6f1c2c6e-92a1-4d8b-9c55-0c8f5b1c9a11 is new", "0e4f3a5b-1111-4222-8333-444455556666 is new"),
+        ("created at 7:47:26 AM", "created at 11:02:03 PM"),
+        ("It is Tuesday, 2023-11-14.", "It is Monday, 2026-09-21."),
+        ("Tue Nov 14 2023 22:13:20 GMT+0000 (UTC)", "Mon Sep 21 2026 14:13:20 GMT+0000 (UTC)"),
+        ("2023-11-14 22:13:20 +0100", "2026-09-21 14:13:20 +0200"),
+        ("closed on Monday; it is 22:13:20", "closed on Monday; it is 14:13:20"),
+        ("closed on Tuesday; it is 22:13:20", "closed on Tuesday; it is 14:13:20"),
+        (f"took place at {BEGAN}", f"took place at {NOW}"),
+        (base64("a blob that was created at 7:47:26 AM"), base64("a blob that was created at 11:02:03 PM")),
         (BEGAN + 5.5, NOW + 1.25),
         (int(BEGAN * 1000), int(NOW * 1000) + 3),
         ('{"b": 1, "at": "2025-01-02T03:04:05Z"}', '{"at":"2026-01-02T03:04:05Z","b":1.0}'),
@@ -42,6 +56,14 @@ def test_what_is_volatile_secret_or_carried_is_the_same(recorded, actual):
         (1, "1"),
         (5, 6),
         (NOW, NOW + 1),
+        (10**400, NOW),
+        ("opens at 10:00", "opens at 11:00"),
+        ("it took 1:02:03 h", "it took 5 s"),
+        ("closed on Thursday", "closed on Friday"),
+        ("due 2024-01-02", "due 2024-01-03"),
+        ("at 2025-01-02T03:04:05Z", "at 7:47:26 AM"),
+        (base64("a blob with the word milk"), base64("a blob with the word soap")),
+        ("6f1c2c6e-92a1-4d8b-9c55-0c8f5b1c9a11 is new", "6f1c2c6e-92a1-4d8b-9c55-0c8f5b1c9a11 is old"),
         ("the key is [redacted].", "the key was hunter2."),
         ("[redacted]aa[redacted]aa", "aa"),
         ("note-a1b2c3", "note-a1b2c4"),
