@@ -132,8 +132,20 @@ class Playing:
         """Play what followed the reply, on the way that belongs to no request."""
         await self._play(self._call.steps[self._place + 1 :], self._client.send)
 
+    def reaction(self) -> None:
+        """Play what followed a notification of the client. What need not wait is said at once.
+
+        A request may have come with the notification, and some clients fail on what comes after its reply.
+        """
+        steps, done = self._call.steps, 0
+        while done < len(steps) and not self._real_time and steps[done].kind not in _WAITED_FOR:
+            self._do(steps[done], self._client.send)
+            done += 1
+        if done < len(steps):
+            self._talk.later(self._play(steps[done:], self._client.send))
+
     async def everything(self, send: Send) -> None:
-        """Play all steps of what has no reply: a notification of the client, or a subscription."""
+        """Play all steps of a subscription, which has no reply."""
         await self._play(self._call.steps, send)
 
     async def _play(self, steps: Iterable[Step], send: Send) -> None:

@@ -196,7 +196,7 @@ class ReplayServer(Server):
         talk = self.talk(client, message)
         call = talk.conversation.next(message.method, message.params)
         if call is not None and call.steps:
-            talk.later(self._playing(call, client, talk, message).everything(client.send))
+            self._playing(call, client, talk, message).reaction()
 
     def forget(self, client: Client) -> None:
         super().forget(client)

@@ -136,6 +136,13 @@ async def test_what_followed_a_reply_follows_it_and_what_followed_a_notification
     assert await peer.say("notifications/roots/list_changed").quiet() == peer.words()
 
 
+async def test_what_followed_a_notification_comes_before_the_reply_to_a_request_that_came_with_it():
+    ready = note("notifications/tools/list_changed")
+    peer = opened(told("notifications/initialized"), ready, request(1, "tools/list"), result(1, tools=[]))
+    peer.say("notifications/initialized").ask(1, "tools/list")
+    assert await peer.quiet() == ["notifications/tools/list_changed", {"tools": []}]
+
+
 async def test_a_request_that_was_cancelled_waits_for_its_cancellation():
     peer = opened(request(1), note("notifications/message"), told("notifications/cancelled", requestId=1)).ask(5)
     assert await peer.quiet() == ["notifications/message"]
