@@ -161,6 +161,8 @@ def most_open_files() -> int | None:
 
 OPEN_AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # the flag of os.open for what may be a pipe: opening must not wait
 
+OPEN_FILE = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)  # flags of os.open for any file
+
 
 def set_blocking(descriptor: int, *, blocking: bool) -> None:
     """Set whether reading and writing wait."""
@@ -168,14 +170,24 @@ def set_blocking(descriptor: int, *, blocking: bool) -> None:
         os.set_blocking(descriptor, blocking)
 
 
-def lock(descriptor: int) -> bool:
-    """Take a file for us alone, as long as it is open; returns whether no other has it."""
+def open_directory(path: str) -> int | None:
+    """A descriptor of a directory, to be locked; None where there is none."""
+    if sys.platform == "win32":
+        return None
+    try:
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:  # it may be written to, but not read
+        return None
+
+
+def lock(descriptor: int, *, shared: bool = False) -> bool:
+    """Take a file for us alone, or with others that SHARE it, as long as it is open; returns whether we have it."""
     try:
         import fcntl
     except ImportError:
         return True
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:  # a file system without locks

@@ -3,7 +3,7 @@
 import os
 import time
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcp_conductor.cli.flags import Flag, Given, Groups, parse
 from mcp_conductor.cli.oauth_flags import OAUTH_FLAGS, check_oauth_flags
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mcp_conductor.recording.writer import RecordingWriter
 
 RECORDING = "the file to write; {pid} and {time} in it become those of this run"
+APPEND = Flag("--append", "add to the file, for clients that start their server several times; else it is replaced")
 _FOR_URLS = ("--host", "--port", "--allow-host", *(flag.name for flag in OAUTH_FLAGS))
 _NOT_HERE = ("--protocol", "--plugin")  # what is spoken is what the client speaks
 FLAGS: Groups = {
@@ -64,7 +65,8 @@ def pass_on(
         for flag in _FOR_URLS:
             if flag in given:
                 raise UsageError(f"{flag} is for a server at a URL, not for a command")
-        return _pass_to_process(process, terminal, file, faults and faults(process))
+        begin = partial(_open, file, terminal, process, append="--append" in given)
+        return _pass_to_process(process, terminal, begin, faults and faults(process))
     check_oauth_flags(given)
     if (web := spec.as_http()) is None:
         raise UsageError(f"a server that is reached by {spec.kind} cannot be recorded here")
@@ -73,36 +75,45 @@ def pass_on(
 
     spoiling = faults and faults(web)
     title = "Recording" if program == "conductor record" else "Proxy"
-    begin = partial(_open, file, terminal, web)  # it is begun when the address is free
+    begin = partial(_open, file, terminal, web, append="--append" in given)  # it is begun when the address is free
     return run_interruptibly(pass_to_url(web, given, terminal, begin, spoiling, title=title))
 
 
-def _open(file: str | None, terminal: Terminal, spec: "ServerSpec") -> "RecordingWriter":
-    """Begin the recording in FILE; without one, nothing is kept."""
+def _open(file: str | None, terminal: Terminal, spec: "ServerSpec", *, append: bool) -> "RecordingWriter":
+    """Begin the recording in FILE, or go on with it; without one, nothing is kept."""
     from mcp_conductor.recording.format import server_of
     from mcp_conductor.recording.writer import RecordingWriter, open_recording
 
     if file is None:
+        if append:
+            raise UsageError("--append is about a recording, and no file is given for one")
         return RecordingWriter(None, terminal.redactor)
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     name = file.replace("{pid}", str(os.getpid())).replace("{time}", stamp)
-    return open_recording(
-        os.path.join(terminal.directory, os.path.expanduser(name)),
-        terminal.redactor,
-        shown=name,
-        transport=spec.kind,
-        server=server_of(spec),
-        complain=lambda text: terminal.say(f"warning: {text}"),
-    )
+    path = os.path.join(terminal.directory, os.path.expanduser(name))
+    options: dict[str, Any] = {
+        "shown": name,
+        "transport": spec.kind,
+        "server": server_of(spec),
+        "complain": lambda text: terminal.say(f"warning: {text}"),
+    }
+    if append:
+        from mcp_conductor.recording.appending import append_recording
+
+        return append_recording(path, terminal.redactor, **options, alone=spec.as_process() is None)
+    told = f"note: {name} is replaced; --append adds to it, and {{pid}} or {{time}} in its name gives each start a file"
+    return open_recording(path, terminal.redactor, **options, replacing=lambda: terminal.say(told))
 
 
-def _pass_to_process(spec: "StdioSpec", terminal: Terminal, file: str | None, spoiling: "Spoiling | None") -> int:
+def _pass_to_process(
+    spec: "StdioSpec", terminal: Terminal, begin: "Callable[[], RecordingWriter]", spoiling: "Spoiling | None"
+) -> int:
     from mcp_conductor.cli.serve import hold_standard_streams
     from mcp_conductor.cli.signals import end_by, on_signals
     from mcp_conductor.proxy.stdio_relay import end_rest, relay, start
 
     hold_standard_streams()
-    writer = _open(file, terminal, spec)
+    writer = begin()
     early: list[int] = []
     on_signals(lambda number, _: early.append(number))
     server = start(spec, terminal.environ)

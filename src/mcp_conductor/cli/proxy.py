@@ -5,7 +5,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_page
-from mcp_conductor.cli.passing import EXIT_CODES, FLAGS as PASSING_FLAGS, RECORDING, parse_words, pass_on
+from mcp_conductor.cli.passing import APPEND, EXIT_CODES, FLAGS as PASSING_FLAGS, RECORDING, parse_words, pass_on
 from mcp_conductor.cli.plugin_flag import PLUGIN_FLAG, load_named_plugins
 from mcp_conductor.cli.terminal import Terminal, print_to_stderr
 
@@ -19,7 +19,7 @@ FLAGS: Groups = {
         Flag("--quiet", "say on stderr only how often each fault has struck, at the end", short="-q"),
         PLUGIN_FLAG,
     ),
-    "Recording": (Flag("--record", RECORDING, "FILE", short="-o"),),
+    "Recording": (Flag("--record", RECORDING, "FILE", short="-o"), APPEND),
     **PASSING_FLAGS,
 }
 _USAGE = """\

@@ -1,11 +1,11 @@
 """`conductor record`: stand between a real client and a real server, and keep what they say."""
 
 from mcp_conductor.cli.flags import Flag, Groups, help_page
-from mcp_conductor.cli.passing import EXIT_CODES, FLAGS as PASSING_FLAGS, RECORDING, parse_words, pass_on
+from mcp_conductor.cli.passing import APPEND, EXIT_CODES, FLAGS as PASSING_FLAGS, RECORDING, parse_words, pass_on
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 
-FLAGS: Groups = {"Recording": (Flag("--output", RECORDING, "FILE", short="-o"),), **PASSING_FLAGS}
+FLAGS: Groups = {"Recording": (Flag("--output", RECORDING, "FILE", short="-o"), APPEND), **PASSING_FLAGS}
 _USAGE = """\
 usage: conductor record -o FILE [FLAGS] -- COMMAND [ARGS …]
        conductor record -o FILE [FLAGS] URL
@@ -22,6 +22,7 @@ With --token or --oauth, it logs in by itself, and the client needs no token.
 EXAMPLES = {
     "conductor record -o said.jsonl -- python server.py": "in place of python server.py",
     "mcp-cli -- conductor record -o said.jsonl python server.py --method tools/list": "with mcp-cli as the client",
+    "conductor record -o said.jsonl --append -- python server.py": "another conversation for each start",
     "conductor record -o said.jsonl --port 8080 https://example.com/mcp": "at http://127.0.0.1:8080/mcp",
     "conductor record -o said.jsonl --config mcp.json --server books": "a server of a settings file",
 }

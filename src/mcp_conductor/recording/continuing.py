@@ -67,11 +67,11 @@ def continue_recording(
 ) -> RecordingWriter:
     """Go on at PATH, where RECORDING was read. A last line that was cut is removed first: nothing could follow it."""
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | posix.OPEN_FILE)
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
             _lock(descriptor, shown or path)
             os.chmod(path, 0o600)
-            _mend(descriptor)
+            mend(descriptor)
     except OSError as error:
         raise UsageError(f"cannot write {shown or path}: {error.strerror}") from error
     last = max((entry.frame.at for entry in recording.entries), default=0.0)
@@ -95,7 +95,7 @@ def _lock(descriptor: int, shown: str) -> None:
         raise UsageError(f"cannot write {shown}: another program adds to it")
 
 
-def _mend(descriptor: int) -> None:
+def mend(descriptor: int) -> None:
     """Give the last line its end, or remove what there is of it."""
     size = os.fstat(descriptor).st_size
     tail = b""

@@ -33,12 +33,15 @@ class RecordingWriter:
         server: Json | None = None,
         complain: Callable[[str], None] = lambda _: None,  # told when it cannot be written any more
         written: tuple[int, float] | None = None,  # of one that goes on: its last session, and how long ago it began
+        before: int = 0,  # sessions that stand before those of this writer, which counts from 1
     ) -> None:
         self.redactor = redactor
         self.broken = False  # it could not be written any more
         self._descriptor = descriptor
         self._complain = complain
+        self.before = before
         self._sessions, ago = written or (0, 0.0)
+        self._sessions -= before
         self._began = time.monotonic() - ago
         self._stderr: dict[int, LineRedactor] = {}
         if written is None:
@@ -52,6 +55,11 @@ class RecordingWriter:
         """The number of a new conversation."""
         self._sessions += 1
         return self._sessions
+
+    def claim(self, server: Json | None = None) -> None:
+        """Let the first conversation of this writer, with SERVER, be known by its number before anything is said."""
+        text = f"session {self.before + FIRST_SESSION} begins"
+        self.write(Entry(Frame(self.now(), "note", text), FIRST_SESSION, None, server if self.before else None))
 
     def now(self) -> float:
         """How many seconds ago the recording began."""
@@ -69,6 +77,8 @@ class RecordingWriter:
         """Record ENTRIES, which came together, without secrets."""
         if self._descriptor is None:
             return
+        if self.before:
+            entries = [entry._replace(session=entry.session + self.before) for entry in entries]
         if self.redactor.knows_secrets and not self._is_clean(entries):
             entries = list(map(self._without_secrets, entries))
         self._put("\n".join(map(entry_line, entries)))
@@ -124,7 +134,7 @@ class SessionWriter:
         if self._offset is None:
             self._offset = max(0.0, self._writer.now() - frame.at)
             if self._server is not None:
-                opening = Frame(self._offset + frame.at, "note", f"session {self._number} begins")
+                opening = Frame(self._offset + frame.at, "note", f"session {self._writer.before + self._number} begins")
                 self._writer.write(Entry(opening, self._number, None, self._server))
         self._writer.write(Entry(frame._replace(at=frame.at + self._offset), self._number))
 
@@ -137,16 +147,17 @@ def open_recording(
     transport: str = "",
     server: Json | None = None,
     complain: Callable[[str], None] = lambda _: None,
+    replacing: Callable[[], None] = lambda: None,
 ) -> RecordingWriter:
-    """Begin a recording at PATH, which messages call SHOWN; a file that is there is replaced.
+    """Begin a recording at PATH, which messages call SHOWN; a file that is there is replaced, of which REPLACING tells.
 
     If another program is writing there, which a client that starts its server twice does, the file has another name.
     """
     try:
-        descriptor = _open_for_us_alone(path)
+        descriptor = _open_for_us_alone(path, replacing)
         if descriptor is None:
-            descriptor = _open_for_us_alone(_of_this_process(path))
-            told = _of_this_process(shown or path)
+            descriptor = _open_for_us_alone(name_for_this_process(path), replacing)
+            told = name_for_this_process(shown or path)
             complain(f"another program is writing {shown or path}: this recording is {told}")
     except OSError as error:
         raise UsageError(f"cannot write {shown or path}: {error.strerror}") from error
@@ -176,24 +187,27 @@ def save_recording(transcript: Transcript, path: str) -> None:
     write_file(path, "".join(f"{line}\n" for line in recording_lines(transcript)), secret=True)
 
 
-def _open_for_us_alone(path: str) -> int | None:
+def _open_for_us_alone(path: str, replacing: Callable[[], None]) -> int | None:
     """Open a file that other users cannot read, even if it existed before: a conversation is private.
 
     None if another program is writing it: its lines and ours would be no recording.
     """
     from mcp_conductor.files.writing import open_pipe
 
-    flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    flags = os.O_WRONLY | os.O_CREAT | posix.OPEN_FILE
     descriptor = open_pipe(path, flags, 0o600)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):  # and not /dev/stdout
         if not posix.lock(descriptor):
             os.close(descriptor)
             return None
         os.chmod(path, 0o600)
+        if os.fstat(descriptor).st_size:
+            replacing()
         os.ftruncate(descriptor, 0)
     return descriptor
 
 
-def _of_this_process(path: str) -> str:
+def name_for_this_process(path: str) -> str:
+    """Another name than PATH, for a recording of this process alone."""
     start, end = os.path.splitext(path)
     return f"{start}-{os.getpid()}{end}"
