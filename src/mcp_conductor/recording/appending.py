@@ -3,7 +3,7 @@
 Some clients start their server again for each call, several times at once: each start is a conversation of the same
 file. A line is written by one call to the system, at the end of the file, so lines of several programs do not mix. The
 number of a conversation is taken while the directory is locked, and stands in the file before that is unlocked. As long
-as somebody adds, the file is locked against those that would replace it, or number by themselves.
+as a program adds, the file is locked against those that would replace it, or number by themselves.
 """
 
 import os
@@ -39,8 +39,8 @@ def append_recording(
 ) -> RecordingWriter:
     """Add to the recording at PATH, which messages call SHOWN; without one, begin it.
 
-    What is ALONE will have several conversations, whose numbers nobody else must take. If another program replaces the
-    file, or numbers conversations in it, the recording has another name.
+    What is ALONE will have several conversations, whose numbers no other program must take. If another program replaces
+    the file, or numbers conversations in it, the recording has another name.
     """
     name = shown or path
     try:
@@ -87,7 +87,7 @@ def _lock(descriptor: int, *, alone: bool) -> bool:
     until = time.monotonic() + _PATIENCE
     while True:
         if posix.lock(descriptor):
-            mend(descriptor)  # while nobody else writes: what looks cut may else be half of what another writes now
+            mend(descriptor)  # while no other writes: what looks cut may else be half of what another writes now
             if alone or posix.lock(descriptor, shared=True):
                 return True
         elif not alone and posix.lock(descriptor, shared=True):

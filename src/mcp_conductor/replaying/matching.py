@@ -97,7 +97,7 @@ class Pool:
         return list(islice(filter(None, words), most))
 
     def listed_tools(self) -> Iterator[Any]:
-        """The tools that the recorded server listed, the newest last; each is whatever it said."""
+        """The tools that the recorded server listed, the newest last; each may be any value."""
         for call in (each for alike in self.about.get("tools/list", {}).values() for each in alike):
             for step in call.steps:
                 result = parse(step.text).result if step.kind == "reply" and call.succeeded else None

@@ -23,7 +23,7 @@ Place = tuple[str | int, ...]
 
 def compared(method: str, params: Json, forget: Forget | None = None) -> Json:
     """What is compared of a request."""
-    if method in OPENINGS:  # whatever they say of the client
+    if method in OPENINGS:  # which say nothing but who the client is
         return {"method": method}
     if forget is not None:
         params = forget({"method": method, "params": params}).get("params", {})
