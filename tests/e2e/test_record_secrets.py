@@ -28,6 +28,19 @@ def test_what_lets_a_client_in_is_not_kept_where_the_server_says_it_again(http, 
     assert said.count("[redacted]") == 5
 
 
+def test_a_credential_is_not_kept_however_many_others_there_were(http, proxied):  # noqa: F811  # the fixture
+    proxy = proxied(http({"POST": lambda call: call.result({"said": call.headers["authorization"]})}).url)
+    for number in range(130):
+        _, _, body = proxy.ask(Authorization=f"Bearer token-{number:06}-abcdefgh")
+        assert f"token-{number:06}" in body.decode()
+    proxy.process.terminate()
+    _, told = proxy.process.communicate(timeout=30)
+    assert told.decode() == (
+        "clients sent more than 100 credentials: each more is looked for only in what belongs to its request\n"
+    )
+    assert "abcdefgh" not in proxy.file.read_text()
+
+
 def test_secrets_in_the_address_that_a_server_sends_a_client_to_are_not_kept(http, proxied):  # noqa: F811  # the fixture
     there = "http://127.0.0.1/back?access_token=abcdefgh-secret&tab=1"
     proxy = proxied(http({"POST": lambda call: call.reply(200, b"{}", "application/json", Location=there)}).url)

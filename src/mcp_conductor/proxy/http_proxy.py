@@ -39,7 +39,7 @@ _CONTENT_TYPE = frozenset({"content-type"})
 _OF_STREAMS = frozenset({"content-type", "cache-control", "x-accel-buffering"})  # said by the side that begins a stream
 _LONGEST_FIRST_EVENT = 1 << 16
 _MOST_ENDPOINTS = 10_000
-_MOST_CREDENTIALS = 1_000  # of clients, that are looked for in all that is said
+_MOST_CREDENTIALS = 100  # of clients, that are looked for in all that is said: each takes time everywhere
 _MOST_SHOWN = 200
 
 
@@ -94,8 +94,7 @@ class HttpProxy:
             exchange.cancel()
 
     async def serve(self, exchange: HttpExchange) -> None:
-        """Pass on one request and its answer. It is cancelled when the client goes, and the server hears of it."""
-        exchange.ends_with_client = True
+        """Pass on one request and its answer; if the client goes meanwhile, the server hears of it."""
         self._passing.add(exchange)
         try:
             self._admission.check(exchange.headers)
@@ -111,19 +110,23 @@ class HttpProxy:
             self._passing.discard(exchange)
 
     async def _pass(self, exchange: HttpExchange) -> None:
-        target = exchange.path + (f"?{exchange.query.decode('latin-1')}" if exchange.query else "")
+        target = exchange.target
+        path = target.partition("?")[0]
+        if not path.startswith("/"):  # it would not be a part of the server's address
+            raise HttpRefused(400, f"{cut(target, _MOST_SHOWN)!r} is not a path of the server")
         recorded = self._sessions.exchange()
         if self.is_endpoint(target):
             recorded.join(target)
         else:  # a stream that was opened without a name may get one by its first event
             recorded.is_open = exchange.method == "GET"
         given = tuple([(name, value) for name, values in exchange.headers.items() for value in values])
-        shown = target if self.is_endpoint(target) else exchange.path
+        shown = target if self.is_endpoint(target) else path
         if secrets := _secrets(given, b"" if self.is_endpoint(target) else exchange.query):
+            recorded.secrets = secrets
             self._learn(secrets)
         recorded.observe("http", _shown(f"{exchange.method} {shown}", given), more=exchange.is_read)
         passage = Passage(exchange, target, given, recorded)
-        passage.takes_messages = exchange.path == self.path or self.is_endpoint(target)
+        passage.takes_messages = path == self.path or self.is_endpoint(target)
         try:
             passage.body = await exchange.body()
             await self.forward(passage)
@@ -136,7 +139,8 @@ class HttpProxy:
             return
         self._learned.add(secrets)
         if len(self._learned) > _MOST_CREDENTIALS:
-            self._complain(f"clients sent more than {_MOST_CREDENTIALS} credentials: more are left out of heads alone")
+            more = "each more is looked for only in what belongs to its request"
+            self._complain(f"clients sent more than {_MOST_CREDENTIALS} credentials: {more}")
         else:
             self._sessions.writer.redactor.learn(secrets)
 
@@ -179,6 +183,12 @@ class HttpProxy:
             headers = _with(sent, self._spec.headers.items()) if trusted and self._spec.headers else sent
             if trusted and self._authorization is not None:
                 headers = _with(headers, await self._authorization.headers())
+            if not self._http.is_ready(url):
+                await self._http.reach(url)
+            # From here on, the request is sent at once: what a client has said reaches the server, though it may go.
+            exchange.ends_with_client = True
+            if exchange.gone.done():
+                asyncio.get_running_loop().call_soon(exchange.cancel)
             response = await self._http.ask(exchange.method, url, headers, body or _empty(exchange))
             try:
                 if not (trusted and await self._is_authorized_now(response)):

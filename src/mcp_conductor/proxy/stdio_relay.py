@@ -13,6 +13,7 @@ from contextlib import suppress
 from signal import SIGTERM, Signals
 from subprocess import PIPE, Popen
 from time import monotonic, sleep
+from typing import IO
 
 from mcp_conductor import posix
 from mcp_conductor.errors import TransportError, UsageError
@@ -65,9 +66,9 @@ def relay(
     writer.add("process", "started")
     passing = passing or Stream
     streams = [
-        passing(0, server.stdin.fileno(), writer, "client"),
-        passing(server.stdout.fileno(), 1, writer, "server"),
-        Stream(server.stderr.fileno(), 2, writer, "stderr"),
+        passing(0, _taken(server.stdin), writer, "client"),
+        passing(_taken(server.stdout), 1, writer, "server"),
+        Stream(_taken(server.stderr), 2, writer, "stderr"),
     ]
     code = _Relay(server, streams, is_interrupted).run()
     for each in streams:
@@ -282,6 +283,13 @@ class _Relay:
 def _is_late(stream: Stream, unread_seconds: float = _UNREAD_SECONDS) -> bool:
     """Whether nothing more is to be expected: another process may hold the stream open, or the client not read."""
     return monotonic() - stream.since > (unread_seconds if stream.rest else _DRAIN_SECONDS)
+
+
+def _taken(pipe: IO[bytes]) -> int:
+    """The descriptor of PIPE, for us alone: Python complains of a file that is closed behind its back."""
+    descriptor = os.dup(pipe.fileno())
+    pipe.close()
+    return descriptor
 
 
 def _give_up(descriptor: int) -> None:

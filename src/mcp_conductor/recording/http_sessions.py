@@ -10,6 +10,7 @@ from mcp_conductor.protocol.message import decode
 from mcp_conductor.protocol.transcript import Frame, Source
 from mcp_conductor.recording.format import Entry
 from mcp_conductor.recording.writer import RecordingWriter
+from mcp_conductor.text.redaction import Redactor
 
 _MOST_NAMES = 10_000  # that are remembered, the newest
 _MOST_HELD = 16  # frames of an exchange, before its conversation is known
@@ -63,6 +64,7 @@ class RecordedExchange:
         self._sessions = sessions
         self._session: int | None = None
         self.is_open = False  # the answer may still tell which conversation it is
+        self.secrets: tuple[str, ...] = ()  # that must not be kept of it
         self._begins = False
         self._held: list[Frame] = []
 
@@ -94,6 +96,8 @@ class RecordedExchange:
         elif source == "client" and self._session is None:
             self._begins = _is_initialize(text)
             self._session = self._sessions.begin() if self._begins else self._sessions.nameless()
+        if self.secrets:
+            text = _redactor(self.secrets).redact(text)
         self._held.append(Frame(self._sessions.writer.now(), source, text))
         if not more:
             self.flush()
@@ -115,11 +119,17 @@ class RecordedExchange:
             self._sessions.writer.write_all([Entry(frame, session, self.number) for frame in held])
 
 
+@lru_cache(maxsize=64)
+def _redactor(secrets: tuple[str, ...]) -> Redactor:
+    return Redactor(secrets)
+
+
 def _is_initialize(text: str) -> bool:
     """Whether TEXT is a request that begins a session. Few are: the rest need not be decoded."""
     if "initialize" not in text and "\\u" not in text:  # which could spell it in another way
         return False
-    return decode(text.encode(errors="surrogateescape")).method == "initialize"
+    message = decode(text.encode(errors="surrogateescape"))
+    return message.kind == "request" and message.method == "initialize"
 
 
 @lru_cache(maxsize=128)  # heads are the same again and again

@@ -240,6 +240,10 @@ class HttpClient:
         """The REPLY to what `begin` has sent."""
         return Response(url, reply, self._largest)
 
+    def is_ready(self, url: str) -> bool:
+        """Whether a request to URL would be sent at once."""
+        return self._way(url, None).pool.has_idle
+
     async def reach(self, url: str) -> None:
         """Connect to the server of URL, and say nothing; raises why that cannot be done."""
         pool = self._way(url, None).pool

@@ -24,6 +24,10 @@ class Pool:
         self._waiting: deque[asyncio.Future[Connection | None]] = deque()
         self._closed = False
 
+    @property
+    def has_idle(self) -> bool:
+        return bool(self._idle) and not self._waiting
+
     def take_idle(self) -> Connection | None:
         """A connection that can be used at once, if there is one and no one waits for it."""
         while self._idle and not self._waiting:

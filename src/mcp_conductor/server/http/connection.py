@@ -26,6 +26,7 @@ from mcp_conductor.server.http.heads import (
     header_name,
     parts_of,
     without_offer,
+    written,
 )
 from mcp_conductor.server.http.limits import LIMITS, Limits
 from mcp_conductor.values import dataclass
@@ -310,7 +311,7 @@ class Connection(asyncio.Protocol):
         lasting = parser.should_keep_alive() and version != "1.0"
         exact = "transfer-encoding" not in headers
         length = int(headers.get("content-length", ["0"])[0]) if exact else 0
-        head = KnownHead(method, path, query, headers, length)
+        head = KnownHead(method, path, query, headers, length, written(self._target))
         exchange = self._take_head(head, lasting=lasting and not self._ends)
         exchange.chunked = version != "1.0"
         exchange.exact = exact
@@ -321,10 +322,9 @@ class Connection(asyncio.Protocol):
             self._every.known.remember(self._head_at_once, head)
 
     def _take_head(self, head: KnownHead, *, lasting: bool) -> HttpExchange:
-        exchange = HttpExchange(head.method, head.path, head.query, head.headers, self, lasting=lasting)
-        self._read = exchange
-        self._length = head.length
-        self._framing = 0
+        exchange = self._read = HttpExchange(head.method, head.path, head.query, head.headers, self, lasting=lasting)
+        exchange.target = head.target
+        self._length, self._framing = head.length, 0
         self._chunks.begin()
         self._waiting.append(exchange)
         self.idle_since = None

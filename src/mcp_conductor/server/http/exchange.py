@@ -56,6 +56,7 @@ class HttpExchange:
         self.method = method
         self.path = path
         self.query = query
+        self.target = path  # path and query as they were written
         self.headers = headers
         self.gone = line.gone
         self.lasting = lasting  # whether the connection can carry another request after this one

@@ -84,6 +84,7 @@ class KnownHead(NamedTuple):
     query: bytes
     headers: dict[str, list[str]]
     length: int
+    target: str  # path and query as they were written
 
 
 class KnownHeads:
@@ -133,6 +134,14 @@ def without_offer(method: bytes, target: bytes, version: str, headers: dict[str,
 def header_name(name: bytes) -> str:
     """The NAME of a header, in one spelling; clients send the same few all the time."""
     return name.decode("latin-1").lower()
+
+
+def written(target: bytes) -> str:
+    """The path and the query of TARGET, as they were written."""
+    if target.startswith(b"/") or b"://" not in target:
+        return target.decode("latin-1")
+    place, mark, query = target.partition(b"://")[2].partition(b"?")
+    return (b"/" + place.partition(b"/")[2] + mark + query).decode("latin-1")
 
 
 @lru_cache(maxsize=64)
