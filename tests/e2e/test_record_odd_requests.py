@@ -42,6 +42,22 @@ def test_a_path_passes_as_it_was_written(http, proxied, path):  # noqa: F811  # 
     assert texts(proxy.end(), "http")[0].split("\n")[0] == f"GET {path.partition('?')[0]}"
 
 
+@pytest.mark.parametrize(
+    ("there", "here"), [("/other?a=1", "/other?a=1"), ("/x", "/x"), ("http://127.0.0.2:1/x", None)]
+)
+def test_a_redirect_passes_and_stays_at_the_proxy(http, proxied, there, here):  # noqa: F811  # the fixture
+    def answer(call):
+        place = there if here is None else f"http://{call.headers['host']}{there}"
+        call.reply(307, b"", None, Location=place)
+
+    server = http({"POST": answer})
+    proxy = proxied(server.url, "--token", "very-secret-token")
+    status, headers, _ = proxy.ask()
+    assert (status, headers["location"]) == (307, here or there)
+    assert [call.path for call in server.calls] == ["/mcp"]
+    proxy.end()
+
+
 def test_a_message_reaches_the_server_although_its_client_leaves_at_once(http, proxied):  # noqa: F811  # the fixture
     server = http({"POST": lambda call: call.reply(202)})
     proxy = proxied(server.url)

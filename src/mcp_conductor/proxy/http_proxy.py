@@ -189,7 +189,7 @@ class HttpProxy:
             exchange.ends_with_client = True
             if exchange.gone.done():
                 asyncio.get_running_loop().call_soon(exchange.cancel)
-            response = await self._http.ask(exchange.method, url, headers, body or _empty(exchange))
+            response = await self._http.ask(exchange.method, url, headers, body or _empty(exchange), follow=False)
             try:
                 if not (trusted and await self._is_authorized_now(response)):
                     return response
@@ -233,7 +233,19 @@ class HttpProxy:
             passage.recorded.observe("note", f"the body of the answer is no JSON: {said}")
         kind = _latin(response.header("content-type") or "") if content_type is None else content_type
         headers = answered(response, without=_CONTENT_TYPE if body else frozenset())
+        if 300 <= response.status < 400:
+            is_place = ("location", "content-location")
+            headers = tuple((name, self._here(value) if name.lower() in is_place else value) for name, value in headers)
         await passage.exchange.reply(response.status, body, headers, kind)
+
+    def _here(self, address: str) -> str:
+        """ADDRESS, as a client reaches it: a place of the server is one of ours."""
+        try:
+            parts = urlsplit(address)
+            is_ours = bool(parts.scheme) and origin(address) == origin(self._spec.url)
+        except ValueError:
+            return address
+        return (parts.path or "/") + (f"?{parts.query}" if parts.query else "") if is_ours else address
 
     async def _pass_stream(self, passage: Passage, response: Response) -> None:
         exchange, recorded = passage.exchange, passage.recorded

@@ -180,15 +180,16 @@ class HttpClient:
         *,
         admits: Admits | None = None,
         begun: Response | None = None,
+        follow: bool = True,
     ) -> Response:
-        """As `open`, for who closes the reply."""
+        """As `open`, for who closes the reply. Without FOLLOW, a redirect is an answer as any other."""
         headers = list(headers)
         for _ in range(MOST_REDIRECTS + 1):
             if begun is None:
                 begun = Response(url, await self._send(method, url, headers, body, admits), self._largest)
             response, begun = begun, None
             try:
-                target = self._redirect(response)
+                target = self._redirect(response) if follow else None
             except TransportError:
                 await response.aclose()
                 raise
