@@ -177,8 +177,8 @@ class FaultyHttpProxy(HttpProxy):
         spoiled = self._strike(passage, plan)
         passage.body = spoiled_text(spoiled, reply.raw, passage.body)
         if spoiled.content_type is not None:
-            others = ((name, value) for name, value in passage.given if name != "content-type")
-            passage.given = (*others, ("content-type", spoiled.content_type))
+            others = ((name, value) for name, value in passage.sent if name != "content-type")
+            passage.sent = (*others, ("content-type", spoiled.content_type))
         return spoiled
 
     async def _is_accepted(self, passage: Passage) -> bool:

@@ -9,6 +9,7 @@ Our own credentials go only to the URL that was given, and to the address that t
 import asyncio
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from mcp_conductor.bounded.direct import in_task
@@ -49,7 +50,7 @@ class Passage:
 
     exchange: HttpExchange
     target: str  # path and query
-    given: Headers
+    sent: Headers
     recorded: RecordedExchange
     body: bytes = b""
     takes_messages: bool = True  # whether what passes here are messages of MCP
@@ -121,11 +122,12 @@ class HttpProxy:
             recorded.is_open = exchange.method == "GET"
         given = tuple([(name, value) for name, values in exchange.headers.items() for value in values])
         shown = target if self.is_endpoint(target) else path
-        if secrets := _secrets(given, b"" if self.is_endpoint(target) else exchange.query):
-            recorded.secrets = secrets
-            self._learn(secrets)
-        recorded.observe("http", _shown(f"{exchange.method} {shown}", given), more=exchange.is_read)
-        passage = Passage(exchange, target, given, recorded)
+        known = _understood(given, b"" if self.is_endpoint(target) else exchange.query)
+        if known.secrets:
+            recorded.secrets = known.secrets
+            self._learn(known.secrets)
+        recorded.observe("http", f"{exchange.method} {shown}{known.shown}", more=exchange.is_read)
+        passage = Passage(exchange, target, known.sent, recorded)
         passage.takes_messages = path == self.path or self.is_endpoint(target)
         try:
             passage.body = await exchange.body()
@@ -175,8 +177,7 @@ class HttpProxy:
         exchange, target, body = passage.exchange, passage.target, passage.body
         is_named = target == self.path
         url = self._origin + target + (f"?{self._query}" if is_named and self._query else "")
-        trusted = passage.takes_messages
-        sent = _sent(passage.given)
+        trusted, sent = passage.takes_messages, passage.sent
         if self._authorization is not None:
             await in_task()  # its requests have time-outs
         while True:
@@ -341,9 +342,17 @@ def _empty(exchange: HttpExchange) -> bytes | None:
 # Clients and servers send the same headers again and again.
 
 
+class _RequestHead(NamedTuple):
+    """What the headers of a request become."""
+
+    shown: str  # in a recording, behind the first line
+    sent: Headers  # to the server
+    secrets: tuple[str, ...]
+
+
 @lru_cache(maxsize=128)
-def _secrets(given: Headers, query: bytes) -> tuple[str, ...]:
-    return tuple(secrets_of_request(given, query.decode("latin-1")))
+def _understood(given: Headers, query: bytes) -> _RequestHead:
+    return _RequestHead(head("", given), _sent(given), tuple(secrets_of_request(given, query.decode("latin-1"))))
 
 
 @lru_cache(maxsize=128)
@@ -351,7 +360,6 @@ def _shown(first: str, headers: Headers) -> str:
     return head(first, headers)
 
 
-@lru_cache(maxsize=128)
 def _sent(given: Headers) -> Headers:
     """The headers that a client gave us, as we send them: in UTF-8, without the white space around a value."""
     return tuple(

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import cast
 
 from mcp_conductor.bounded.direct import DirectFuture
+from mcp_conductor.bounded.turns import read_in_pieces
 from mcp_conductor.transport.http_framing import Answer, Header, NotHttp
 
 _MOST_HELD = 2**18  # bytes of a body that were not taken yet; then no more are read
@@ -92,6 +93,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)  # that of another loop may not say so
+        read_in_pieces(transport)
 
     def data_received(self, data: bytes) -> None:
         if self._reply is None:  # nothing was asked, so it must not be taken for the next answer

@@ -15,6 +15,7 @@ from typing import Any
 import httptools
 
 from mcp_conductor.bounded.direct import DirectTask
+from mcp_conductor.bounded.turns import read_in_pieces
 from mcp_conductor.protocol.dialect import INVALID_REQUEST
 from mcp_conductor.server.http.exchange import HttpExchange, HttpRefused
 from mcp_conductor.server.http.heads import (
@@ -137,6 +138,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)  # it listens on streams
         self._transport = transport
+        read_in_pieces(transport)
         every, most = self._every, self._limits.connections
         every.live.add(self)
         if len(every.live) - len(every.refused) <= most or every.make_room(self):
@@ -301,23 +303,21 @@ class Connection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         self._head.clear()
-        parser, headers, limits = self._parser, self._headers, self._limits
+        parser, headers = self._parser, self._headers
         if parser.should_upgrade() and "upgrade" in headers:
             return
         version = parser.get_http_version()
         check_head(version, headers, self._target)
-        path, query = parts_of(self._target)
-        method = parser.get_method().decode("latin-1")
+        method, (path, query) = parser.get_method().decode("latin-1"), parts_of(self._target)
         lasting = parser.should_keep_alive() and version != "1.0"
         exact = "transfer-encoding" not in headers
         length = int(headers.get("content-length", ["0"])[0]) if exact else 0
         head = KnownHead(method, path, query, headers, length, written(self._target))
         exchange = self._take_head(head, lasting=lasting and not self._ends)
-        exchange.chunked = version != "1.0"
-        exchange.exact = exact
+        exchange.chunked, exchange.exact = version != "1.0", exact
         self._headers = {}
-        if length > limits.body_bytes:
-            raise HttpRefused(413, f"the body is larger than {limits.body_bytes} bytes")
+        if length > self._limits.body_bytes:
+            raise HttpRefused(413, f"the body is larger than {self._limits.body_bytes} bytes")
         if lasting and exact and not parser.should_upgrade():
             self._every.known.remember(self._head_at_once, head)
 
