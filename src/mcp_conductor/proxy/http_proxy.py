@@ -126,7 +126,8 @@ class HttpProxy:
         if known.secrets:
             recorded.secrets = known.secrets
             self._learn(known.secrets)
-        recorded.observe("http", f"{exchange.method} {shown}{known.shown}", more=exchange.is_read)
+        has_body = exchange.is_read and exchange.size > 0  # which is written with the head then
+        recorded.observe("http", f"{exchange.method} {shown}{known.shown}", more=has_body)
         passage = Passage(exchange, target, known.sent, recorded)
         passage.takes_messages = path == self.path or self.is_endpoint(target)
         try:
