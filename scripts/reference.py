@@ -36,6 +36,7 @@ from mcp_conductor.suites.matching import paths
 from mcp_conductor.suites.matching.manual import manual
 from mcp_conductor.suites.matching.matchers import MATCHERS, SPECIAL_KEYS
 from mcp_conductor.suites.matching.matchers.text import has_part, resembles
+from mcp_conductor.suites.matching.paths import ROOTS
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 # What `match:outputSchema` is shown with.
@@ -127,7 +128,7 @@ def _method(what: str, needs: Iterable[str], takes: Iterable[str]) -> str:
 def asserts() -> str:
     """The language of `asserts`: paths, and what may follow them."""
     grammar, examples_ = _indented(paths.__doc__), _indented(assertions.__doc__)
-    roots = ", ".join(f"`{root}`" for root in assertions.ROOTS)
+    roots = ", ".join(f"`{root}`" for root in ROOTS)
     return "\n\n".join(
         [
             "# Assertions and paths",
@@ -206,7 +207,8 @@ def _flags(groups: Groups) -> str:
     rows = []
     for flag in (flag for each in groups.values() for flag in each):
         names = f"{flag.short}, {flag.name}" if flag.short else flag.name
-        rows.append((f"{names} {flag.metavar}".rstrip(), flag.help))
+        takes = flag.metavar or (f"[{'|'.join(flag.may)}]" if flag.may else "")
+        rows.append((f"{names} {takes}".rstrip(), flag.help))
     return table(rows, "flag")
 
 
@@ -240,7 +242,7 @@ def _param(each: inspect.Parameter) -> str:
 
 def errors() -> str:
     head = (
-        "# Kinds of errors\n\nEvery error of ours has a `kind` that never changes. `mcp-cli --errors json` and "
+        "# Kinds of errors\n\nEvery error of ours has a `kind` that never changes. `--errors json` and "
         "`--script` show it; in the library it is `error.kind`.\nThe exit code is that of `mcp-cli`.\n\n"
     )
     lines = ["| kind | exit code | what happened |", "|---|---|---|"]
@@ -262,6 +264,7 @@ def _error_classes(parent: type[ConductorError]) -> Iterable[type[ConductorError
 
 def index() -> str:
     rows = [f"- [{title(make())}]({name}): {what}" for name, (make, what) in PAGES.items() if name != "README.md"]
+    rows.append("- [JSON on stdout and stderr](json.md): what `--json` and `--errors json` print")
     rows.append("- [The recording format](recording.md): what `--record` writes")
     return "# Reference\n\nWritten from the code, so that nothing is missing.\n\n" + "\n".join(rows) + "\n"
 

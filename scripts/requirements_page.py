@@ -1,9 +1,8 @@
 """The pages of docs/reference on requirements: what each says, whether it is checked, and the remedy."""
 
-import json
 from itertools import groupby
 
-from mcp_conductor.checks.explain import explained_as_json, named_requirements
+from mcp_conductor.checks.explain import members_of, named_requirements
 from mcp_conductor.checks.requirements import requirements
 from mcp_conductor.protocol import Json
 
@@ -18,7 +17,7 @@ def clients() -> str:
 
 def _page(subject: str, command: str) -> str:
     ids = [each.id for each in requirements().values() if each.subject == subject and each.plugin is None]
-    entries = json.loads(explained_as_json(named_requirements(ids)))
+    entries = members_of(named_requirements(ids))
     checked = sum(each["checked"] for each in entries)
     head = (
         f"# Requirements for {subject}s\n\n{len(entries)} sentences of the specification, in our words. `{command}` "
@@ -43,7 +42,8 @@ def _row(each: Json) -> str:
     where = "" if each["transports"] == ["any"] else f"; {', '.join(each['transports'])}"
     level = f"{each['level']}, {each['severity']}"
     unseen = "" if each["checked"] else f" *{each['how'].partition('; one could:')[0]}*"
-    limit = f" *{each['limit']}*" if each["limit"] else ""
+    frameworks = ", ".join(each["brokenByBareServersOf"])
+    limit = f" *Broken by a hello-world server of {frameworks}.*" if frameworks else ""
     said = f"{_safe(each['statement'])}{unseen}{limit}<br>{_safe(each['remedy'])}"
     return f"| [{each['id']}]({each['address']}) | {level} | {revisions}{where} | {said} |"
 

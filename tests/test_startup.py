@@ -37,27 +37,28 @@ CALL = f"""
     mcp_conductor.cli.plan
     mcp_conductor.protocol.answers mcp_conductor.protocol.message
 """
+COMMAND = f"{CONDUCTOR} mcp_conductor.cli.command"
 HELP = {
     "mcp_cli": CALL,
     "mcp_cli --method tools/call": f"{CALL} mcp_conductor.cli.method_help",
     "conductor": CONDUCTOR,
     "conductor call": f"{CALL} mcp_conductor.cli.conductor",
-    "conductor test": f"{CONDUCTOR} {TARGET} mcp_conductor.cli.run_flags mcp_conductor.cli.test",
-    "conductor check": f"""{CONDUCTOR} {TARGET} mcp_conductor.cli.run_flags mcp_conductor.cli.check
+    "conductor test": f"{COMMAND} {TARGET} mcp_conductor.cli.run_flags mcp_conductor.cli.test",
+    "conductor check": f"""{COMMAND} {TARGET} mcp_conductor.cli.run_flags mcp_conductor.cli.check
     mcp_conductor.cli.check_target""",
-    "conductor discover": f"{CONDUCTOR} {TARGET} mcp_conductor.cli.discover",
-    "conductor wrap": f"{CONDUCTOR} mcp_conductor.cli.wrap",
-    "conductor unwrap": f"{CONDUCTOR} mcp_conductor.cli.unwrap mcp_conductor.cli.wrap",
-    "conductor init": f"""{CONDUCTOR} mcp_conductor.cli.init mcp_conductor.cli.flag_values mcp_conductor.files
+    "conductor discover": f"{COMMAND} {TARGET} mcp_conductor.cli.discover",
+    "conductor wrap": f"{COMMAND} mcp_conductor.cli.wrap",
+    "conductor unwrap": f"{COMMAND} mcp_conductor.cli.unwrap mcp_conductor.cli.wrap",
+    "conductor init": f"""{COMMAND} mcp_conductor.cli.init mcp_conductor.cli.flag_values mcp_conductor.files
     mcp_conductor.files.settings_file mcp_conductor.protocol mcp_conductor.protocol.duration""",
-    "conductor record": f"{CONDUCTOR} {TARGET} {PASSING} mcp_conductor.cli.record",
-    "conductor proxy": f"{CONDUCTOR} {TARGET} {PASSING} mcp_conductor.cli.proxy",
+    "conductor record": f"{COMMAND} {TARGET} {PASSING} mcp_conductor.cli.record",
+    "conductor proxy": f"{COMMAND} {TARGET} {PASSING} mcp_conductor.cli.proxy",
     "conductor serve": f"{CONDUCTOR} {SERVE}",
-    "conductor show": f"{CONDUCTOR} mcp_conductor.cli.exit_codes mcp_conductor.cli.show",
-    "conductor verify": f"{CONDUCTOR} {TARGET} mcp_conductor.cli.run_flags mcp_conductor.cli.verify",
-    "conductor bridge": f"""{CONDUCTOR} {SERVE} mcp_conductor.cli.bridge mcp_conductor.cli.budget_flags
+    "conductor show": f"{COMMAND} mcp_conductor.cli.exit_codes mcp_conductor.cli.show",
+    "conductor verify": f"{COMMAND} {TARGET} mcp_conductor.cli.run_flags mcp_conductor.cli.verify",
+    "conductor bridge": f"""{COMMAND} {SERVE} mcp_conductor.cli.bridge mcp_conductor.cli.budget_flags
     mcp_conductor.cli.serving_flags""",
-    "conductor replay": f"{CONDUCTOR} {SERVE} {TARGET} mcp_conductor.cli.replay mcp_conductor.cli.serving_flags",
+    "conductor replay": f"{COMMAND} {SERVE} {TARGET} mcp_conductor.cli.replay mcp_conductor.cli.serving_flags",
     "server_composable": f"{PROGRAM} {SERVE}",
 }
 # Until asyncio is imported, when the server of a call has been started, and after that.
@@ -154,6 +155,8 @@ class Seen:
         if name == "asyncio":
             print(len(sys.modules["mcp_conductor.transport.children"]._running), file=sys.stderr)
 sys.meta_path.insert(0, Seen())
+import os
+os._exit = lambda code: None  # with it, a program ends without waiting for the threads that judges ran in
 conductor()
 print(*sys.modules, file=sys.stderr)
 """

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mcp_conductor.checks.engine.probe import Probe as Probe
     from mcp_conductor.checks.engine.record import Record as Record
     from mcp_conductor.client.auth import OAuth as OAuth
-    from mcp_conductor.client.connect import connect as connect
+    from mcp_conductor.client.public import connect as connect
     from mcp_conductor.client.session import Session as Session
     from mcp_conductor.client.subscriptions import Subscription as Subscription
     from mcp_conductor.client.sync import (
@@ -160,7 +160,7 @@ _HOMES = {
     "TransportError": "errors",
     "UsageError": "errors",
     "check": "checks.engine.plugin_check",
-    "connect": "client.connect",
+    "connect": "client.public",
     "connect_sync": "client.sync",
     "fault": "server.faults",
     "like": "suites.python_matchers",

@@ -2,6 +2,8 @@
 
 import sys
 
-from mcp_conductor.cli import conductor
-
+try:
+    from mcp_conductor.cli import conductor
+except KeyboardInterrupt:
+    sys.exit(130)
 sys.exit(conductor())

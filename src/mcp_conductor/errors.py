@@ -41,6 +41,12 @@ class Location:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
 
+    def of_key(self, key: str) -> "Location":
+        """The same place, where KEY stands with its value, for what is wrong with the key."""
+        quotes = 2 * self.source.startswith(('"', "'"), self.column - 1)
+        value = (self.column, self.column + len(key) + quotes)
+        return Location(self.file, self.line, self.column, self.source, value)
+
     @property
     def marked(self) -> tuple[int, int]:
         """What to mark of the source, as indexes into it."""
@@ -185,6 +191,10 @@ class ProtocolError(ConductorError):
     def __init__(self, message: str, *, hint: str | None = None, heard: Any = None) -> None:
         super().__init__(message, hint=hint)
         self.heard = heard
+
+
+class MisnamedEvent(ProtocolError):  # noqa: N818  # what came, not what kind of class it is
+    """An answer came as an event that carries no messages."""
 
 
 class MethodError(ConductorError):

@@ -200,6 +200,19 @@ def wait_for_room(stream: BinaryIO, seconds: float | None = None) -> bool:
     return bool(select.select([], [stream], [], seconds)[1])
 
 
+def typed(terminal: int) -> bytes | None:
+    """Return a line that was typed on TERMINAL, b"" at its end, or None: in the background, nothing is ours to read."""
+    if not HAS_SESSIONS or not select.select([terminal], [], [], 0)[0]:
+        return None
+    with suppress(OSError):
+        if os.tcgetpgrp(terminal) != os.getpgrp():
+            return None
+    try:
+        return os.read(terminal, 1024)
+    except OSError:  # it was closed
+        return b""
+
+
 def reading_check(descriptors: Iterable[int]) -> Callable[[], bool]:
     """A function that says whether one of DESCRIPTORS has something to read, or has come to its end.
 

@@ -31,6 +31,47 @@ def test_a_refused_connection_is_named(cli):
     assert_failed(run, f"cannot connect to 127.0.0.1:{port}: Connection refused", "is the server running?")
 
 
+@pytest.mark.parametrize(
+    ("status", "kind", "body", "told"),
+    [
+        (200, "text/html", "<html>hi</html>", "initialize was answered with text/html (status 200): '<html>hi</html>'"),
+        (404, "text/html", "<html>no</html>", "initialize was answered with status 404: '<html>no</html>'"),
+        (501, "text/html", "<html>no</html>", "initialize was answered with status 501: '<html>no</html>'"),
+        (200, JSON, '{"status": "ok"}', 'with a message that is not its answer: \'{"status": "ok"}\''),
+    ],
+)
+def test_what_is_no_mcp_endpoint_is_said_to_be_none_and_what_it_answers_with(cli, http, status, kind, body, told):
+    server = http({"GET": lambda call: call.reply(404), "POST": lambda call: call.reply(status, body, kind)})
+    shown = "JSON" if kind == JSON else kind
+    hint = f"this is not an MCP endpoint, it answers with {shown}: is the port right, and the path? It is often /mcp"
+    assert_failed(cli(server.url, *LIST), told, f"  hint: {hint}\n")
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "body"),
+    [(502, "text/html", "<html>bad gateway</html>"), (200, "text/plain", '{"jsonrpc": "2.0", "id": 1, "result": {}}')],
+)
+def test_an_mcp_server_behind_a_proxy_or_with_a_mistake_is_not_said_to_be_none(cli, http, status, kind, body):
+    run = cli(http({"POST": lambda call: call.reply(status, body, kind)}).url, *LIST)
+    assert_failed(run, str(status))
+    assert "not an MCP endpoint" not in run.err
+
+
+def test_a_port_that_does_not_speak_http_is_said_to_be_the_wrong_one(cli):
+    def greet(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.sendall(b"SSH-2.0-OpenSSH_9.6\r\n")
+            connection.recv(1 << 16)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=greet, args=(listener,))
+        thread.start()
+        run = cli(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", *LIST)
+        thread.join()
+    assert_failed(run, "illegal status line 'SSH-2.0-OpenSSH_9.6'", "is the port right? It seems not to be one of HTTP")
+
+
 def test_a_server_that_dies_instead_of_answering_is_said_to_have_gone_away(cli, environment, tmp_path):
     faults = [{"fault": "crash", "when": {"method": "tools/list"}}]
     transport = {"type": "streamable-http"}

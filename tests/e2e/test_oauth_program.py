@@ -67,6 +67,24 @@ def test_the_client_itself_can_be_authorized(cli):
     assert run.code == 0, run.err
 
 
+def test_where_the_secret_goes_is_said_once_if_no_metadata_names_an_authorization_server(cli):
+    said = "so the client's credentials are sent to {url}/token, which belongs to the MCP server itself"
+    who = ("--oauth-client-id", "me", "--oauth-client-secret", "my-own-secret")
+    automatic = ("--oauth", "--oauth-grant", "client_credentials")
+    with oauth_server(resource_metadata=None, server_metadata=None, clients={"me": "my-own-secret"}) as server:
+        host = server.url.removesuffix("/mcp")
+        for words in (
+            (server.url, *LIST, *automatic, *who),
+            ("--server-url", server.url, "--method", "oauth/client-credentials", *who),
+        ):
+            run = cli(*words)
+            assert run.code == 0, run.err
+            assert run.err.count(said.format(url=host)) == 1
+            assert "--oauth-issuer URL names another" in run.err
+    with oauth_server(clients={"me": "my-own-secret"}) as server:
+        assert "credentials are sent" not in cli(server.url, *LIST, *automatic, *who).err
+
+
 def test_discover_is_a_command(cli):
     with oauth_server() as server:
         run = cli("--method", "oauth/discover", "--server-url", server.url)

@@ -1,6 +1,8 @@
-"""`conductor record URL`: what lets a client in passes, and is not in the recording."""
+"""`conductor record`: what lets a client in, and what looks secret, passes and is not in the recording."""
 
 import json
+import subprocess
+import sys
 
 from tests.e2e.test_record_http import proxied, texts  # noqa: F401  # a fixture
 
@@ -64,3 +66,94 @@ def test_what_is_no_message_of_mcp_passes_and_is_not_kept(http, proxied):  # noq
         "a body of 42 bytes that is no message of MCP is not kept",
         "a body of 35 bytes that is no message of MCP is not kept",
     ]
+
+
+_LOGIN = """
+import json, sys
+sys.stderr.write("login failed: password=stderr-pass-1\\n")
+sys.stderr.flush()
+for line in sys.stdin:
+    asked = json.loads(line)
+    said = json.dumps({"echo": asked["params"], "session": {"apiToken": "tok-of-server-77"}})
+    answer = {"jsonrpc": "2.0", "id": asked["id"], "result": {"content": [{"type": "text", "text": said}]}}
+    sys.stdout.write(json.dumps(answer) + "\\n")
+    sys.stdout.flush()
+"""
+
+
+def logged_in(directory, *flags):
+    """What is recorded, and said on stderr, when a client logs in that writes in small pieces."""
+    arguments = {
+        "user": "Ada",
+        "password": "hunter2-login",
+        "token_count": 7,
+        "pin": 4711,
+        "note": "see ghp_" + "a1B2" * 9,
+    }
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "login", "arguments": arguments}}
+    command = [
+        sys.executable,
+        "-m",
+        "mcp_conductor",
+        "record",
+        "-o",
+        "r.jsonl",
+        *flags,
+        "--",
+        sys.executable,
+        "login.py",
+    ]
+    (directory / "login.py").write_text(_LOGIN)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=directory, bufsize=0, **pipes) as process:
+        line = json.dumps(asked).encode() + b"\n"
+        for start in range(0, len(line), 5):
+            process.stdin.write(line[start : start + 5])
+        answer = json.loads(process.stdout.readline())
+        process.stdin.close()
+        told = process.stderr.read().decode()
+        assert process.wait(30) == 0
+    assert json.loads(answer["result"]["content"][0]["text"])["echo"]["arguments"] == arguments  # it passed as it was
+    return (directory / "r.jsonl").read_text(), told
+
+
+def test_what_looks_secret_is_not_kept_in_arguments_results_and_stderr(tmp_path):
+    kept, told = logged_in(tmp_path)
+    assert [each for each in ("hunter2-login", "a1B2", "tok-of-server-77", "stderr-pass-1") if each in kept] == []
+    assert "warning: 6 values that look secret were redacted in the recording; --keep PATH keeps one\n" in told
+    texts = [json.loads(line).get("text") for line in kept.splitlines()]
+    (asked,) = (json.loads(text) for text in texts if text and '"method"' in text and "echo" not in text)
+    assert asked["params"]["arguments"] == {
+        "user": "Ada",
+        "password": "[redacted]",
+        "token_count": 7,
+        "pin": 4711,
+        "note": "see [redacted]",
+    }
+
+
+def test_a_person_says_what_is_secret_and_what_is_not(tmp_path):
+    flags = (
+        "--redact",
+        "params.arguments.pin",
+        "--redact",
+        "result.content[*].text.echo",
+        "--keep",
+        "params.arguments.note",
+    )
+    kept, told = logged_in(tmp_path, *flags, "--keep", "params.elsewhere")
+    assert "4711" not in kept
+    assert kept.count("see ghp_a1B2") == 1
+    assert "warning: --keep params.elsewhere is nothing that was recorded\n" in told
+
+
+def test_replay_answers_a_recording_whose_arguments_were_redacted(tmp_path):
+    logged_in(tmp_path)
+    command = [sys.executable, "-m", "mcp_conductor", "replay", "r.jsonl"]
+    call = {"user": "Ada", "password": "another", "token_count": 7, "pin": 4711, "note": "see nothing"}
+    message = {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "login", "arguments": call}}
+    done = subprocess.run(
+        command, cwd=tmp_path, input=json.dumps(message) + "\n", capture_output=True, text=True, timeout=30, check=False
+    )
+    answer = json.loads(done.stdout.splitlines()[0])
+    assert "[redacted]" in answer["result"]["content"][0]["text"], done.stderr

@@ -39,6 +39,7 @@ PLACES = {
     "EXAMPLES": str(GOLDEN.parent.parent / "examples"),
     "SERVERS": str(GOLDEN.parent / "servers"),
 }
+_PROGRESS = re.compile(r"^checking .*\n", re.MULTILINE)  # what a check says only where the machine is busy
 SAID = ("stdout", "stderr", "exit")
 NOT_COPIED = shutil.ignore_patterns("cmd", "stdin", "env", "terminal", "written", *SAID)
 HOLE = re.compile(r"<<<(.+?)>>>")
@@ -102,7 +103,7 @@ def run(case: Path, program: Callable[..., Any], known: dict[str, str]) -> Texts
         done = program(*words, columns=int(read(case / "terminal")), **PLACES, **given)
     else:
         done = program(*words, stdin=read(case / "stdin"), **PLACES, **given)
-    said = {"stdout": done.out, "stderr": done.err, "exit": f"{done.code}\n"}
+    said = {"stdout": done.out, "stderr": _PROGRESS.sub("", done.err), "exit": f"{done.code}\n"}
     written = {f"written/{file}": read(here / file) for file in files_below(here) - before}
     return {file: placeless(text, known) for file, text in {**said, **written}.items() if text or file not in SAID}
 

@@ -21,7 +21,7 @@ class Plain:
             "initialize": self.initialize,
             "ping": self.ping,
             "tools/list": self.list_tools,
-            "tools/call": self.call_tool,
+            "tools/call": self.checked_call,
         }
 
     # Bytes and messages.
@@ -96,11 +96,17 @@ class Plain:
         return {}
 
     def list_tools(self, params):
+        if "cursor" in params:
+            raise Refusal(-32602, "Invalid cursor")
         return {"tools": self.tools}
 
-    def call_tool(self, params):
-        if "name" not in params:
+    def checked_call(self, params):
+        known = [tool["name"] for tool in self.tools]
+        if params.get("name") not in known or not isinstance(params.get("arguments", {}), dict):
             raise Refusal(-32602, "Invalid params")
+        return self.call_tool(params)
+
+    def call_tool(self, params):
         return {"content": []}
 
 
@@ -118,7 +124,7 @@ class Modern(Plain):
         self.methods = {
             "server/discover": self.discover,
             "tools/list": self.list_tools,
-            "tools/call": self.call_tool,
+            "tools/call": self.checked_call,
         }
 
     def reply(self, request):
@@ -157,10 +163,13 @@ class Modern(Plain):
         }
 
     def list_tools(self, params):
-        return {"tools": self.tools, "ttlMs": 0, "cacheScope": "private"}
+        return {**super().list_tools(params), "ttlMs": 0, "cacheScope": "private"}
 
     def call_tool(self, params):
-        if params.get("name") != "wonder" or "inputResponses" in params:
+        answers = params.get("inputResponses", {})
+        if not all(isinstance(answer, dict) for answer in answers.values()):
+            raise Refusal(-32602, "Invalid params")
+        if params["name"] != "wonder" or answers:
             return super().call_tool(params)
         able = self.abilities(params).get("elicitation")
         if able is None or ("url" in able and "form" not in able):

@@ -161,12 +161,15 @@ class Bridge:
         return [tool for catalogue in await self._catalogues() for tool in catalogue.tools]
 
     async def list_resources(self) -> list[Resource]:
+        """Return the resources of all servers that are connected."""
         return [resource for catalogue in await self._catalogues() for resource in catalogue.resources]
 
     async def list_resource_templates(self) -> list[ResourceTemplate]:
+        """Return the templates of resources of all servers that are connected."""
         return [template for catalogue in await self._catalogues() for template in catalogue.templates]
 
     async def list_prompts(self) -> list[Prompt]:
+        """Return the prompts of all servers that are connected, by the names that they have on the bridge."""
         return [prompt for catalogue in await self._catalogues() for prompt in catalogue.prompts]
 
     async def _catalogues(self) -> Iterable[Catalogue]:
@@ -272,6 +275,7 @@ class Bridge:
         link.subscriptions.add(key)
 
     async def unsubscribe(self, uri: str) -> None:
+        """End the subscription to a resource."""
         link, key = self._route(uri)
         link.subscriptions.discard(key)
         await self._ask(link, lambda session: calls.unsubscribe(session, key))

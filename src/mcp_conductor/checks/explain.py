@@ -1,11 +1,11 @@
 """`conductor check --list` and `--explain`: the requirements, and all that we know about one of them."""
 
-import json
 from collections.abc import Collection, Iterable
 from textwrap import wrap
 
 from mcp_conductor.checks.client.uncheckable import UNCHECKABLE as UNSEEN_OF_CLIENTS
 from mcp_conductor.checks.engine.check import CHECKS
+from mcp_conductor.checks.frameworks import broken_by
 from mcp_conductor.checks.harness.scenario import WATCHED
 from mcp_conductor.checks.requirements import Requirement, requirement, requirements, with_packages
 from mcp_conductor.checks.requirements.addresses import address_of
@@ -33,9 +33,9 @@ def explained(them: Iterable[Requirement]) -> str:
     return "\n".join(_text(each) for each in them)
 
 
-def explained_as_json(them: Iterable[Requirement]) -> str:
-    """The same for programs: always an array."""
-    return json.dumps([_members(each) for each in them], ensure_ascii=False, indent=2) + "\n"
+def members_of(them: Iterable[Requirement]) -> list[Json]:
+    """Requirements for programs."""
+    return [_members(each) for each in them]
 
 
 def rules(names: Iterable[str]) -> tuple[Rule, ...]:
@@ -54,19 +54,27 @@ def rules(names: Iterable[str]) -> tuple[Rule, ...]:
     )
 
 
+def listed(subjects: Iterable[str], only: Collection[str]) -> list[Requirement]:
+    """All requirements for SUBJECTS, or those that ONLY names."""
+    return [
+        each
+        for subject in subjects
+        for each in requirements().values()
+        if each.subject == subject and (not only or {each.id, each.group} & set(only))
+    ]
+
+
 def listing(subjects: Iterable[str], only: Collection[str]) -> str:
     """All requirements by group, or those that ONLY names: their level, their id, and whether they are checked."""
     lines = []
-    for subject in subjects:
-        group = ""
-        for each in requirements().values():
-            if each.subject != subject or (only and not {each.id, each.group} & set(only)):
-                continue
-            if each.group != group:
-                group = each.group
-                lines.append(f"{group}, for {subject}s:")
-            checked = "checked" if each.plugin is None else f"checked by {each.plugin}"
-            lines.append(f"  {each.level:<7}{each.id:<48}{checked if _check_of(each) else _why_not(each)}")
+    head = ""
+    for each in listed(subjects, only):
+        title = f"{each.group}, for {each.subject}s:"
+        if title != head:
+            head = title
+            lines.append(title)
+        checked = "checked" if each.plugin is None else f"checked by {each.plugin}"
+        lines.append(f"  {each.level:<7}{each.id:<48}{checked if _check_of(each) else _why_not(each)}")
     return "\n".join(lines) + "\n"
 
 
@@ -104,7 +112,7 @@ def _text(each: Requirement) -> str:
         "address": _address(each),
         "how": _how(each),
         "remedy": _remedy(each),
-        "limit": each.limit,
+        "frameworks": _frameworks(each),
     }
     texts = {name: text for name, text in known.items() if text}
     statement = "\n".join(f"  {line}" for line in wrap(each.statement, _WIDTH))
@@ -113,6 +121,12 @@ def _text(each: Requirement) -> str:
         f"{each.id} ({each.level}, of the {each.subject}, severity {each.severity})\n\n{statement}\n\n{table}"
         f"{_example('kept', examples().get(each.id))}{_example('broken', counterexamples().get(each.id))}"
     )
+
+
+def _frameworks(each: Requirement) -> str:
+    """Where no author can keep a requirement."""
+    found = broken_by(each.id)
+    return f"a hello-world server of these breaks it: {', '.join(found)}" if found else ""
 
 
 def _row(name: str, text: str) -> str:
@@ -136,10 +150,10 @@ def _members(each: Requirement) -> Json:
         "level": each.level,
         "subject": each.subject,
         "severity": each.severity,
-        "limit": each.limit,
+        "brokenByBareServersOf": broken_by(each.id),
         "statement": each.statement,
-        "revisions": each.revisions,
-        "transports": each.transports,
+        "revisions": list(each.revisions),
+        "transports": list(each.transports),
         "address": _address(each),
         "checked": _check_of(each) is not None,
         "how": _how(each),
@@ -154,4 +168,4 @@ def _as_json(example: Example | None) -> Json | None:
     """A conversation with its wrong lines, counted from 0."""
     if example is None:
         return None
-    return {"revision": example.version, "lines": example.lines, "wrong": example.wrong}
+    return {"revision": example.version, "lines": list(example.lines), "wrong": list(example.wrong)}

@@ -3,8 +3,10 @@
 import os
 
 from mcp_conductor.cli.budget_flags import MESSAGE_LIMIT_FLAGS, budgets_of
+from mcp_conductor.cli.command import Command
+from mcp_conductor.cli.exit_codes import OK
 from mcp_conductor.cli.flag_values import choice, time
-from mcp_conductor.cli.flags import Flag, Given, Groups, help_page, parse
+from mcp_conductor.cli.flags import ERRORS, HELP, URL_AS_JSON, Flag, Given, Groups
 from mcp_conductor.cli.plugin_flag import PLUGIN_FLAG, load_named_plugins, load_plugins_of_file
 from mcp_conductor.cli.serve import exit_codes, hold_standard_streams
 from mcp_conductor.cli.serving_flags import served_transport, serving_flags
@@ -12,7 +14,10 @@ from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 
 FLAGS: Groups = {
-    "Servers": (Flag("--config", "the file with mcpServers, if it is not given as a word", "FILE"), PLUGIN_FLAG),
+    "Servers": (
+        Flag("--config", "the file with mcpServers, if it is not given as a word", "FILE", common=True),
+        PLUGIN_FLAG,
+    ),
     "How it is served": serving_flags("0 takes any that is free; default 3000"),
     "How servers are used": (
         Flag("--separator", "the text between a server's name and a tool's; default __", "TEXT"),
@@ -20,9 +25,11 @@ FLAGS: Groups = {
         Flag("--wait", "refuse clients unless all servers are up; default: serve those that are"),
         Flag("--start-timeout", "how long clients wait for servers to start; default 30s", "TIME"),
     ),
-    "What is said": (Flag("--record", "write what clients, the bridge and its servers say to a file", "FILE"),),
+    "What is said": (
+        Flag("--record", "write what clients, the bridge and its servers say to a file", "FILE", common=True),
+    ),
     "Limits, of each server": MESSAGE_LIMIT_FLAGS,
-    "Instead of serving": (Flag("--help", "show this text", short="-h"),),
+    "Output": (URL_AS_JSON, ERRORS, HELP),
 }
 EXAMPLES = {
     "conductor bridge mcp.json": "on stdin and stdout",
@@ -37,14 +44,13 @@ away is connected again; the others are not affected.
 """
 _SESSIONS = ("perClient", "shared")
 _PORT = 3000
+COMMAND = Command("conductor bridge", FLAGS, _USAGE, EXAMPLES, exit_codes("conductor"), server_words=False)
 
 
 def main(argv: list[str], terminal: Terminal) -> int:
     """Serve until we are told to stop: the exit code."""
-    given = parse(argv, FLAGS, server_words=False)
-    if "--help" in given:
-        terminal.show_help(help_page(_USAGE, FLAGS, EXAMPLES, exit_codes("conductor")))
-        return 0
+    if (given := COMMAND.read(argv, terminal)) is None:
+        return OK
     from mcp_conductor.cli.secret_flags import read_secrets
 
     given = read_secrets(given, terminal)

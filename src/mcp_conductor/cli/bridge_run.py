@@ -93,4 +93,4 @@ async def _host(facade: Facade, transport: TransportConfig, stop: asyncio.Event,
         return await serve_stdio(facade, stop, drain_seconds=_DRAIN_SECONDS)
     from mcp_conductor.server.http.serving import serve_http
 
-    return await serve_http(facade, transport, stop, lambda url: terminal.say(f"Bridge listening at {url}"))
+    return await serve_http(facade, transport, stop, lambda url: terminal.announce(f"Bridge listening at {url}", url))

@@ -2,8 +2,10 @@
 
 from mcp_conductor.cli.budget_flags import LIMIT_FLAGS
 from mcp_conductor.cli.check_target import asked_revision, checked_server
+from mcp_conductor.cli.command import Command
+from mcp_conductor.cli.exit_codes import OK
 from mcp_conductor.cli.flag_values import time
-from mcp_conductor.cli.flags import Flag, Given, Groups, help_page, parse
+from mcp_conductor.cli.flags import HELP, Flag, Given, Groups
 from mcp_conductor.cli.plugin_flag import load_named_plugins
 from mcp_conductor.cli.run_flags import OUTPUT_FLAGS
 from mcp_conductor.cli.secret_flags import read_secrets
@@ -15,15 +17,21 @@ _SERVER_FLAGS = tuple(flag for flag in TARGET_FLAGS if flag.name != "--protocol"
 FLAGS: Groups = {
     "Server": _SERVER_FLAGS,
     "What to check": (
-        Flag("--protocol", "a revision, all of them, or auto; default: the one that the server prefers", "CHOICE"),
+        Flag(
+            "--protocol",
+            "a revision, all of them, or auto; default: the one that the server prefers",
+            "CHOICE",
+            common=True,
+        ),
         Flag("--level", "must, should or may: this and everything above; default may", "LEVEL"),
-        Flag("--only", "a group of requirements, or one of them (repeatable)", "GROUP|ID", many=True),
+        Flag("--only", "a group of requirements, or one of them (repeatable)", "GROUP|ID", many=True, common=True),
         Flag("--skip", "leave out a group of requirements, or one of them (repeatable)", "GROUP|ID", many=True),
         Flag(
             "--call-tools",
             "call these tools too, not only those that are marked read-only (repeatable)",
             "NAME|all",
             many=True,
+            common=True,
         ),
         Flag(
             "--trigger",
@@ -31,7 +39,8 @@ FLAGS: Groups = {
             "TOOL[=JSON]",
             many=True,
         ),
-        Flag("--expected-failures", "what is known to fail, and why: a JSON or YAML array", "FILE"),
+        Flag("--expected-failures", "what is known to fail, and why: a JSON or YAML array", "FILE", common=True),
+        Flag("--all-findings", "count what is of the framework of the server, not of its author, like everything else"),
         Flag("--timeout", "time limit of each answer; default 2s, with --client 20s", "TIME"),
     ),
     "Limits": LIMIT_FLAGS,
@@ -41,7 +50,9 @@ FLAGS: Groups = {
         Flag("--session", "which of several conversations to check; default: the first with a result", "N"),
     ),
     "Client": (
-        Flag("--client", "check this client instead; {server}, {url} or {config} in it is our server", "CMD"),
+        Flag(
+            "--client", "check this client instead; {server}, {url} or {config} in it is our server", "CMD", common=True
+        ),
         Flag("--scenario", "run only this scenario, after the plain one (repeatable)", "NAME", many=True),
     ),
     "Instead of checking": (
@@ -52,15 +63,16 @@ FLAGS: Groups = {
             "explain a requirement: its text, its source, the check, the remedy, examples (repeatable)",
             "GROUP|ID",
             many=True,
+            common=True,
         ),
-        Flag("--help", "show this text", short="-h"),
+        HELP,
     ),
     "Output": (*OUTPUT_FLAGS, Flag("--badge", "write the grade as an SVG picture", "FILE")),
 }
 # Whether these are right is known before the rest is imported. With any other flag the server is started after that,
 # because a mistake must be found before anything starts.
 _KNOWN_AT_ONCE = {flag.name for flag in _SERVER_FLAGS} | {
-    "--protocol", "--timeout", "--call-tools", "--quiet", "--verbose", "--wire", "--json",
+    "--protocol", "--timeout", "--call-tools", "--quiet", "--verbose", "--wire", "--json", "--all-findings",
 }  # fmt: skip
 _USAGE = """\
 usage: conductor check COMMAND [ARGS …] [FLAGS]
@@ -82,21 +94,20 @@ EXAMPLES = {
     "conductor check --report junit:report.xml --badge grade.svg -- python server.py": "in CI",
 }
 _EXIT_CODES = """\
-Exit codes: 0 no MUST is broken, or only expected ones, 1 some are, 2 could not run, or a report could not be
-written, 3 the server could not be started or went away.
+Exit codes: 0 no MUST is broken, or only expected ones, 1 some are, 2 could not run, or could
+check less than half, or a report could not be written, 3 the server could not be started or went away.
 """
+COMMAND = Command("conductor check", FLAGS, _USAGE, EXAMPLES, _EXIT_CODES)
 
 
 def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor check`: the exit code."""
-    given = parse(argv, FLAGS, program="conductor check")
-    if "--help" in given:
-        terminal.show_help(help_page(_USAGE, FLAGS, EXAMPLES, _EXIT_CODES))
-        return 0
+    if (given := COMMAND.read(argv, terminal)) is None:
+        return OK
     if "--list-scenarios" in given:
-        from mcp_conductor.cli.check_client import scenario_listing
+        from mcp_conductor.cli.check_client import scenario_listing, scenarios_as_json
 
-        terminal.show(scenario_listing())
+        terminal.answer(scenario_listing(), scenarios_as_json())
         return 0
     given = read_secrets(given, terminal)
     for flag in ("--session", "--side"):
@@ -111,15 +122,16 @@ def main(argv: list[str], terminal: Terminal) -> int:
     else:
         load_plugins(given, terminal)
     if "--list" in given or "--explain" in given:
-        from mcp_conductor.checks.explain import explained, explained_as_json, listing, named_requirements
+        from mcp_conductor.checks.explain import explained, listed, listing, members_of, named_requirements
 
         if "--list" in given:
             subjects = ("client",) if "--client" in given else ("server", "client")
-            terminal.show(listing(subjects, frozenset(given.all("--only"))))
-            return 0
+            only = frozenset(given.all("--only"))
+            terminal.answer(listing(subjects, only), members_of(listed(subjects, only)))
+            return OK
         them = named_requirements(given.all("--explain"))
-        terminal.show(explained_as_json(them) if "--json" in given else explained(them))
-        return 0
+        terminal.answer(explained(them), members_of(them))
+        return OK
     if "--client" in given:
         from mcp_conductor.cli.check_client import ClientCheckRun
         from mcp_conductor.cli.interruptible import run_interruptibly

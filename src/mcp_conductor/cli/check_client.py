@@ -13,6 +13,7 @@ from mcp_conductor.checks.harness.scenario import ALL, EVERYWHERE, SCENARIOS, Sc
 from mcp_conductor.cli.check_run import CheckRun
 from mcp_conductor.cli.live import telling
 from mcp_conductor.errors import UsageError
+from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, HANDSHAKE, MODERN
 
 _NOT_FOR_CLIENTS = (
@@ -100,6 +101,20 @@ def scenario_listing() -> str:
         if where := _limits(each):
             lines.append(f"{'':<22}  {where}")
     return "\n".join(lines) + "\n"
+
+
+def scenarios_as_json() -> list[Json]:
+    """The same for programs."""
+    return [
+        {
+            "name": name,
+            "description": each.doc,
+            "revisions": list(each.revisions),
+            "transports": list(each.transports),
+            "needs": each.needs,
+        }
+        for name, each in SCENARIOS.items()
+    ]
 
 
 def _limits(each: Scenario) -> str:

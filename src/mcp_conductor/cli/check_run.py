@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,9 +16,10 @@ from mcp_conductor.checks.engine.first_session import connect_to_explore, may_be
 from mcp_conductor.checks.engine.grade import Grade, grade, metrics, unseen
 from mcp_conductor.checks.engine.judging import Trigger
 from mcp_conductor.checks.engine.migration import migration
-from mcp_conductor.checks.engine.remarks import without_sessions
+from mcp_conductor.checks.engine.remarks import mostly_unseen, without_sessions
 from mcp_conductor.checks.engine.run import Options, Verdicts, check
-from mcp_conductor.checks.engine.sessions import Sessions
+from mcp_conductor.checks.engine.sessions import LATEST, Sessions
+from mcp_conductor.checks.frameworks import KnownFramework, known_framework
 from mcp_conductor.checks.requirements import LEVELS, of_plugin, requirements, with_packages
 from mcp_conductor.cli.check_target import asked_revision, checked_server
 from mcp_conductor.cli.exit_codes import code_of
@@ -49,6 +50,7 @@ from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report.formats.badge import badge
 from mcp_conductor.report.formats.folding import once_for_all
 from mcp_conductor.report.model import Finding, Outcome, Report
+from mcp_conductor.transport.process_tree import Command
 
 _DEFAULT_SECONDS = 2.0
 _NOT_ALL = ("--only", "--skip", "--level")  # flags that leave requirements out
@@ -59,6 +61,7 @@ class CheckRun:
 
     subject = "server"
     default_seconds = _DEFAULT_SECONDS
+    _framework: KnownFramework | None = None  # of the server, where that is certain
     _first: Session | None = None  # of which the revision is known, and nothing else was asked yet
 
     def __init__(self, given: Given, terminal: Terminal) -> None:
@@ -94,7 +97,7 @@ class CheckRun:
             levels=LEVELS[: LEVELS.index(level.upper()) + 1],
             only=frozenset(given.all("--only")),
             skip=frozenset(given.all("--skip")),
-            keep_wire=self._output.wants_wire,
+            keep_wire="--wire" in given,
         )
 
     def _aim(self) -> str:
@@ -123,9 +126,9 @@ class CheckRun:
         remarks = list(dict.fromkeys(remark for each in verdicts for remark in each.remarks))
         for remark in remarks:
             self._output.note(f"warning: {remark}")
-        told = with_expected(verdicts, self._expected, datetime.now(UTC).date())
+        told = self._attributed(verdicts, with_expected(verdicts, self._expected, datetime.now(UTC).date()))
         outcomes = [replace(outcome, version=version) if len(verdicts) > 1 else outcome for version, outcome in told]
-        found = score_and_grade(verdicts, self._why_ungraded(verdicts))
+        found = self._grades(verdicts)
         report = Report(
             kind="check",
             target=self._target,
@@ -137,7 +140,7 @@ class CheckRun:
             warnings=tuple(Finding(message=remark, warning=True) for remark in remarks),
             rules=rules(dict.fromkeys(outcome.id for outcome in outcomes)),
             source=source_file(self._given, self._terminal.directory),
-            metrics=found and {**found, **self._migration(verdicts, told)},
+            metrics=found and {**found, **_unseen(verdicts), **self._migration(verdicts, told)},
         )
         if self._output.wants_looks:
             from mcp_conductor.cli.looks import looks_of_check
@@ -157,10 +160,42 @@ class CheckRun:
             verdict = await self._verdicts(version)
             if verdict is not None:
                 verdicts.append(verdict)
+                self._framework = self._framework or self._known_framework(verdict.commands)
                 if len(versions) > 1:
-                    outcomes = so_far(verdict, self._expected, datetime.now(UTC).date())
+                    told = [(version, each) for each in so_far(verdict, self._expected, datetime.now(UTC).date())]
+                    outcomes = [outcome for _, outcome in self._attributed([verdict], told)]
                     self._output.show_revision(version, outcomes, time.perf_counter() - began)
         return verdicts
+
+    def _known_framework(self, commands: Sequence[Command]) -> KnownFramework | None:
+        """What the server is built on, where that is certain and its faults are not to be counted."""
+        if any(flag in self._given for flag in ("--all-findings", "--client", "--transcript")):
+            return None
+        if not commands and (spec := self._spec.as_process()) is not None:  # a system that does not show them
+            path = {**os.environ, **spec.env}.get("PATH", "")
+            commands = [Command(tuple(spec.command), spec.cwd or self._terminal.directory, path)]
+        return known_framework(dict.fromkeys(commands))
+
+    def _attributed(self, verdicts: Iterable[Verdicts], told: Iterable[Told]) -> list[Told]:
+        """What was TOLD, of which the framework's is not counted."""
+        if self._framework is None:
+            return list(told)
+        transports = {each.version: each.transport for each in verdicts}
+        return [(version, self._framework.attributed(outcome, transports[version])) for version, outcome in told]
+
+    def _grades(self, verdicts: Sequence[Verdicts]) -> Json:
+        """The grade of what is the author's, and beside it that of everything, where the framework is known."""
+        why = self._why_ungraded(verdicts)
+        everything = grade_of(verdicts, why)
+        if self._framework is None or not everything:
+            return everything
+        of_the_author = []
+        for each in verdicts:
+            told = self._attributed([each], [(each.version, outcome) for outcome in each.outcomes])
+            of_the_author.append(replace(each, outcomes=[outcome for _, outcome in told]))
+        found = {**grade_of(of_the_author, why), "framework": self._framework.to_json()}
+        excused = any(outcome.framework is not None for each in of_the_author for outcome in each.outcomes)
+        return found | ({"gradeOfAll": everything["grade"]} if excused and "grade" in everything else {})
 
     def _migration(self, verdicts: Iterable[Verdicts], told: Iterable[Told]) -> Json:
         """What the server lacks for the newest era, where all revisions were asked for."""
@@ -182,6 +217,8 @@ class CheckRun:
             self._terminal.say("error: nothing was checked, so there is no grade")
             if not report.outcomes:
                 self._terminal.say("  hint: what was asked for holds on another transport, or in another revision")
+        elif "unseen" in report.metrics:
+            self._terminal.say(f"error: {report.metrics['unseen']}")
         elif file is not None and graded is None:
             self._terminal.say(f"warning: {file} shows that there is no grade: {report.metrics['ungraded']}")
         return code_of(report)
@@ -195,7 +232,7 @@ class CheckRun:
         """Why what was CHECKED is not the whole, if it is not."""
         if self._left_out is not None:
             return f"{self._left_out} leaves something out"
-        reasons = (each.partial or without_sessions(each.outcomes) for each in checked)
+        reasons = (each.partial or without_sessions(each.outcomes) or mostly_unseen(each.outcomes) for each in checked)
         return next((reason for reason in reasons if reason is not None), None)
 
     async def _versions(self) -> list[str]:
@@ -204,6 +241,10 @@ class CheckRun:
             return list(DIALECTS)
         if self._protocol in DIALECTS:
             return [self._protocol]
+        at_url = self._spec.as_http()
+        if at_url is not None and at_url.sse:  # it is up already: its first event is late where any answer would be
+            seconds = min(at_url.endpoint_timeout, LATEST * self._options.timeout)
+            self._spec = replace(at_url, endpoint_timeout=seconds)
         spec = Sessions(self._spec, self._options.timeout).patient_spec
         heard = Transcript(spec.secrets(), budgets=spec.budgets)
         try:
@@ -215,15 +256,22 @@ class CheckRun:
                     self._stack.push_async_exit(stack.pop_all())
                 return [session.dialect.version]
         except ProtocolError:
-            return [NEWEST_HANDSHAKE.version]  # what is wrong with its opening is reported there
+            return [self._version_of_opening()]  # what is wrong with its opening is reported there
         except HttpStatusError as error:
             if error.status != 401:
                 raise
             return [NEWEST_HANDSHAKE.version]  # it is looked at from outside
         except TransportError:
-            if not any(heard.messages("server")):
+            old = self._spec.as_http() if self._spec.kind == "sse" and _has_stream(heard) else None
+            if old is not None:  # a stream without an endpoint; it has had its time to start
+                self._spec = replace(old, endpoint_timeout=self._options.timeout)
+            elif not any(heard.messages("server")):
                 raise
-            return [NEWEST_HANDSHAKE.version]  # it answers, but not in a way that we can use
+            return [self._version_of_opening()]  # it answers, but not in a way that we can use
+
+    def _version_of_opening(self) -> str:
+        """A revision that has all requirements on how a conversation begins: HTTP+SSE is only in the first."""
+        return next(iter(DIALECTS)) if self._spec.kind == "sse" else NEWEST_HANDSHAKE.version
 
     async def _check(self, version: str) -> Verdicts:
         return await check(self._spec, version, self._options, self._progress.take, self._first)
@@ -242,10 +290,21 @@ class CheckRun:
         return verdicts
 
 
-def score_and_grade(verdicts: Iterable[Verdicts], ungraded: str | None) -> Json:
-    """The score and the grade, which are about the specification: what plugins require does not count for them.
+def _has_stream(heard: Transcript) -> bool:
+    return any(frame.source == "http" and frame.text.startswith("HTTP 200") for frame in heard.frames)
 
-    Where both sides were judged they are the server's, and the client has a score of its own.
+
+def _unseen(verdicts: Iterable[Verdicts]) -> Json:
+    """Why a check says little of the server, if it does: it is not green then."""
+    reasons = (mostly_unseen(each.outcomes) for each in verdicts)
+    reason = next((reason for reason in reasons if reason is not None), None)
+    return {} if reason is None else {"unseen": reason}
+
+
+def grade_of(verdicts: Iterable[Verdicts], ungraded: str | None) -> Json:
+    """The grade, which is about the specification: what plugins require does not count.
+
+    Where both sides were judged it is the server's.
     """
     grades: dict[str, Grade | None] = {}
     foreign = 0
@@ -253,9 +312,8 @@ def score_and_grade(verdicts: Iterable[Verdicts], ungraded: str | None) -> Json:
     for each in verdicts:
         counted = [outcome for outcome in each.outcomes if not of_plugin(outcome.id) and outcome.side != "client"]
         grades[each.version] = grade(counted, each.version)
-        of_client = grade([outcome for outcome in each.outcomes if outcome.side == "client"], each.version)
-        if of_client is not None:
-            client = {"client": {"info": each.client or {}, "score": of_client.score}}
+        if any(outcome.side == "client" and outcome.status != "skipped" for outcome in each.outcomes):
+            client = {"client": {"info": each.client or {}}}
         seen = (outcome.id for outcome in each.outcomes if outcome.status != "skipped")
         foreign = max(foreign, sum(map(of_plugin, seen)))
     about = metrics([found for found in grades.values() if found is not None], ungraded or unseen(grades))

@@ -57,10 +57,12 @@ def _main(argv: list[str], terminal: Terminal) -> int:
         return serve(rest, terminal, program="conductor serve")
     if command in COMMANDS:
         return _run(command, rest, terminal)
+    if _is_method(command) and not os.path.exists(os.path.join(terminal.directory, command)):
+        raise UsageError(f"{command!r} is a method, not a command", hint=f"mcp-cli --method {command} COMMAND (or URL)")
     if _is_pattern(argv, terminal.directory):
         return _run("test", argv, terminal)
     if command in ("--help", "-h", "help"):
-        if rest:
+        if rest and rest != ["all"]:
             return main([_known_command(rest[0], terminal), "--help", *rest[1:]], terminal)
         terminal.show_help(_help())
     elif command == "--version":
@@ -91,6 +93,14 @@ def _run(command: str, argv: list[str], terminal: Terminal) -> int:
 
     exit_code: int = import_module(f"mcp_conductor.cli.{command}").main(argv, terminal)
     return exit_code
+
+
+def _is_method(command: str) -> bool:
+    if command.startswith("-") or "." in command or "*" in command:
+        return False
+    from mcp_conductor.cli.methods import METHODS
+
+    return command in METHODS or command == "initialize"
 
 
 def _is_pattern(argv: list[str], directory: str) -> bool:

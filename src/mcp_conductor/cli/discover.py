@@ -1,7 +1,9 @@
 """`conductor discover`: a first suite for any server. What writes it is imported when it is to be written."""
 
 from mcp_conductor.cli.budget_flags import LIMIT_FLAGS
-from mcp_conductor.cli.flags import Flag, Groups, help_page, parse
+from mcp_conductor.cli.command import Command
+from mcp_conductor.cli.exit_codes import OK
+from mcp_conductor.cli.flags import ERRORS, HELP, Flag, Groups
 from mcp_conductor.cli.secret_flags import read_secrets
 from mcp_conductor.cli.target import TARGET_FLAGS, load_plugins
 from mcp_conductor.cli.terminal import Terminal
@@ -10,18 +12,28 @@ from mcp_conductor.errors import UsageError
 FLAGS: Groups = {
     "Server": TARGET_FLAGS,
     "What is written": (
-        Flag("--output", "the file to write; without it, the suite goes to stdout", "FILE", short="-o"),
+        Flag("--output", "the file to write; without it, the suite goes to stdout", "FILE", short="-o", common=True),
         Flag("--force", "write the file even if there is one already"),
-        Flag("--record-expectations", "expect what the server answers now, not only that it answers"),
-        Flag("--from", "write what a recording has, and start no server", "FILE"),
+        Flag("--record-expectations", "expect what the server answers now, not only that it answers", common=True),
+        Flag("--from", "write what a recording has, and start no server", "FILE", common=True),
         Flag("--session", "with --from: which of several conversations; default: the first with a result", "N"),
-        Flag("--arg", "an argument, for all that have it, or for one (repeatable)", "[TOOL.]NAME=VALUE", many=True),
-        Flag("--include-writes", "call tools that are not marked read-only, too: they may change something"),
+        Flag(
+            "--arg",
+            "an argument, for all that have it, or for one (repeatable)",
+            "[TOOL.]NAME=VALUE",
+            many=True,
+            common=True,
+        ),
+        Flag(
+            "--include-writes", "call tools that are not marked read-only, too: they may change something", common=True
+        ),
     ),
     "Limits": LIMIT_FLAGS,
     "Running": (
         Flag("--timeout", "time limit of each request: 5000 (ms), 500ms, 2s, 1m; default 10s", "TIME"),
-        Flag("--help", "show this text", short="-h"),
+        Flag("--json", "print what was written, skipped and left out as JSON; without --output, the suite too"),
+        ERRORS,
+        HELP,
     ),
 }
 _USAGE = """\
@@ -49,14 +61,13 @@ EXAMPLES = {
 _EXIT_CODES = """\
 Exit codes: 0 written, 2 could not run, 3 the server could not be started or went away, 130 and 143 interrupted.
 """
+COMMAND = Command("conductor discover", FLAGS, _USAGE, EXAMPLES, _EXIT_CODES)
 
 
 def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor discover`: the exit code."""
-    given = parse(argv, FLAGS, program="conductor discover")
-    if "--help" in given:
-        terminal.show_help(help_page(_USAGE, FLAGS, EXAMPLES, _EXIT_CODES))
-        return 0
+    if (given := COMMAND.read(argv, terminal)) is None:
+        return OK
     given = read_secrets(given, terminal)
     if "--from" in given:
         from mcp_conductor.cli.discover_recording import write_recorded_suite

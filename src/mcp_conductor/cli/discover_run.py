@@ -12,6 +12,7 @@ from mcp_conductor.cli.target import target
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.writing import write_file
+from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.suites import SUFFIXES
 from mcp_conductor.suites.authoring.case_drafts import NOT_CALLED
@@ -43,15 +44,26 @@ async def write_suite(given: Given, terminal: Terminal) -> int:
 
 def write_found(found: Discovery, text: str, output: str | None, terminal: Terminal) -> None:
     """Write TEXT, the suite for what was FOUND, and say what a person should know."""
-    if output is None:
+    if output is None and not terminal.answers_as_json:
         terminal.write_result(text)
-    else:
+    elif output is not None:
         write_file(os.path.join(terminal.directory, output), text, shown=output)
         terminal.say(f"wrote {output}: {case_count(found)}")
         if not output.endswith(SUFFIXES):
             terminal.say(f"  hint: `conductor test` finds files called NAME{SUFFIXES[0]} by itself")
     for line in remarks(found):
         terminal.say(line)
+    if terminal.answers_as_json:
+        terminal.answer("", {**({"suite": text} if output is None else {"file": output}), **suite_members(found)})
+
+
+def suite_members(found: Discovery) -> Json:
+    """What a suite has, and what it lacks, as --json shows it."""
+    return {
+        "tests": len(found.written),
+        "skipped": [{"what": draft.what, "why": draft.skip} for draft in found.skipped],
+        "leftOut": [{"what": draft.what, "why": draft.gap} for draft in found.left_out],
+    }
 
 
 def output_file(given: Given, terminal: Terminal) -> str | None:

@@ -41,7 +41,9 @@ def code_of(report: "Report") -> int:
     # A check goes on with a new server, and has seen what the one before did.
     if report.kind != "check" and any(outcome.cause == "server" for outcome in report.outcomes):
         return NO_SERVER
-    return FAILED if report.red else OK
+    if report.red:
+        return FAILED
+    return COULD_NOT_RUN if "unseen" in report.metrics else OK
 
 
 def code_of_error(error: ConductorError, codes: Codes) -> int:

@@ -5,7 +5,8 @@ Flags may stand before or after the server's command. The server's own flags go 
 accident.
 """
 
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from mcp_conductor.errors import UsageError, nearest
@@ -19,6 +20,9 @@ class Flag(NamedTuple):
     metavar: str = ""
     many: bool = False
     short: str = ""
+    common: bool = False  # shown by --help also where a command has many flags
+    alias: bool = False  # another name of a flag, or without effect: it works, and only --help all lists it
+    may: tuple[str, ...] = ()  # words that may follow a switch
 
 
 class Given:
@@ -74,6 +78,12 @@ class Given:
 
 _COLUMN = 34  # where the descriptions of --help begin
 WIDTH = 120  # of a line of --help
+_MAX_LISTED = 15  # flags on a page of --help; of more, only the common ones are listed
+JSON = Flag("--json", "print the answer as JSON, and nothing else on stdout; also an error")
+URL_AS_JSON = Flag("--json", 'over HTTP: print {"url": …} on stdout as soon as clients can connect')
+ERRORS = Flag("--errors", "how errors are put on stderr: text (default) or json, one object per line", "FORM")
+ERROR_FORMS = ("text", "json")
+HELP = Flag("--help", "show this text; all: with all flags", short="-h", common=True, may=("all",))
 
 Groups = Mapping[str, tuple[Flag, ...]]
 Examples = Mapping[str, str]  # command lines, and what each is for
@@ -88,8 +98,9 @@ def parse(argv: list[str], groups: Groups, *, server_words: bool = True, program
     servers_turn = False
     had_servers_turn = False
     previous_was_word = False
-    tokens = iter(argv)
-    for token in tokens:
+    tokens = deque(argv)
+    while tokens:
+        token = tokens.popleft()
         if servers_turn:
             servers_turn = token != "--" and not (server_words and token.partition("=")[0] == "--method")
             if servers_turn:
@@ -106,18 +117,21 @@ def parse(argv: list[str], groups: Groups, *, server_words: bool = True, program
             _take(token, tokens, known, values, " ".join((program, *(words or ["COMMAND"]))) if server_words else None)
             previous_was_word = False
         elif words and not previous_was_word and server_words:
-            raise UsageError(
-                f"unexpected word {token!r}: the server's words must stand together",
-                hint=_repeat(token, known[next(reversed(values))]) if values else None,
-            )
+            hint = _repeat(token, known[next(reversed(values))]) if values else None
+            if had_servers_turn and not values:
+                hint = "the second -- ends the server's words; a command that has -- itself is one word of sh -c '…'"
+            raise UsageError(f"unexpected word {token!r}: the server's words must stand together", hint=hint)
         else:
             words.append(token)
             previous_was_word = True
-    return Given(tuple(words), values, tuple(after), program)
+    given = Given(tuple(words), values, tuple(after), program)
+    if (form := given.one("--errors")) not in (None, *ERROR_FORMS):
+        raise UsageError(f"--errors must be one of {', '.join(ERROR_FORMS)}, not {form!r}")
+    return given
 
 
 def _take(
-    token: str, tokens: Iterator[str], known: Mapping[str, Flag], values: dict[str, list[str]], server: str | None
+    token: str, tokens: deque[str], known: Mapping[str, Flag], values: dict[str, list[str]], server: str | None
 ) -> None:
     name, equals, value = token.partition("=") if token.startswith("--") else (token, "", "")
     flag = known.get(name)
@@ -126,12 +140,15 @@ def _take(
     if flag.name in values and not flag.many:
         raise UsageError(f"{name} is given twice")
     if not flag.metavar:
-        if equals:
-            raise UsageError(f"{name} takes no value")
-        values[flag.name] = []
+        if equals and value not in flag.may:
+            raise UsageError(
+                f"{name} takes {' or '.join(flag.may) or 'no value'}" + (f", not {value!r}" if flag.may else "")
+            )
+        follows = tokens.popleft() if tokens and tokens[0] in flag.may and not equals else value
+        values[flag.name] = [follows] if follows else []
         return
     if not equals:
-        following = next(tokens, None)
+        following = tokens.popleft() if tokens else None
         if following is None or following in known or following == "--":
             raise UsageError(f"{name} needs a value: {name} {flag.metavar}")
         value = following
@@ -159,7 +176,8 @@ def help_text(groups: Groups) -> str:
         lines.append(f"{title}:")
         for flag in flags:
             names = f"{flag.short}, {flag.name}" if flag.short else flag.name
-            usage = f"  {names} {flag.metavar}".rstrip()
+            takes = flag.metavar or (f"[{'|'.join(flag.may)}]" if flag.may else "")
+            usage = f"  {names} {takes}".rstrip()
             lines.append(
                 f"{usage:<{_COLUMN}}{flag.help}" if len(usage) < _COLUMN - 1 else f"{usage}\n{'':<{_COLUMN}}{flag.help}"
             )
@@ -167,9 +185,29 @@ def help_text(groups: Groups) -> str:
     return "\n".join(lines)
 
 
-def help_page(usage: str, groups: Groups, examples: Examples, exit_codes: str) -> str:
-    """What --help shows of a command: all commands have the same parts in the same order."""
-    return f"{usage}\n{help_text(groups)}\n{examples_text(examples)}\n{exit_codes}"
+def listed_flags(groups: Groups, given: Given, program: str) -> tuple[str, str]:
+    """The flags that --help or --help all lists, and the line that ends the page."""
+    named = {title: tuple(flag for flag in flags if not flag.alias) for title, flags in groups.items()}
+    aliases = tuple(flag for flags in groups.values() for flag in flags if flag.alias)
+    if given.one("--help") == "all":
+        shown = {**named, "Other names, and flags without effect": aliases}
+        return help_text({title: flags for title, flags in shown.items() if flags}), ""
+    all_flags = [flag for flags in named.values() for flag in flags]
+    if len(all_flags) <= _MAX_LISTED and not aliases:
+        return help_text(named), ""
+    more = f"{program} --help all lists all flags, in groups.\n"
+    if len(all_flags) <= _MAX_LISTED:
+        return help_text(named), more
+    common = sorted((flag for flag in all_flags if flag.common), key=lambda flag: flag.name in ("--help", "--version"))
+    return help_text({"Common flags": tuple(common)}), more
+
+
+def help_page(
+    usage: str, groups: Groups, examples: Examples, exit_codes: str, *, given: Given, program: str, more: str = ""
+) -> str:
+    """The page of --help: all commands have the same parts in the same order. MORE follows the flags."""
+    flags, last = listed_flags(groups, given, program)
+    return f"{usage}\n{flags}\n{more}{examples_text(examples)}\n{exit_codes}" + (f"\n{last}" if last else "")
 
 
 def examples_text(examples: Examples) -> str:

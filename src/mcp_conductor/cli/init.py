@@ -5,8 +5,10 @@ What writes them is imported when they are to be written.
 
 import os
 
+from mcp_conductor.cli.command import Command
+from mcp_conductor.cli.exit_codes import OK
 from mcp_conductor.cli.flag_values import choice
-from mcp_conductor.cli.flags import Flag, Given, Groups, help_page, parse
+from mcp_conductor.cli.flags import ERRORS, HELP, JSON, Flag, Given, Groups
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.settings_file import SETTINGS
@@ -21,7 +23,9 @@ FLAGS: Groups = {
     "What is written": (Flag("--ci", "also a CI file: github (a workflow) or gitlab (a pipeline)", "SERVICE"),),
     "Running": (
         Flag("--timeout", "time limit of each request to the server: 5000 (ms), 500ms, 2s, 1m; default 10s", "TIME"),
-        Flag("--help", "show this text", short="-h"),
+        JSON,
+        ERRORS,
+        HELP,
     ),
 }
 EXAMPLES = {
@@ -45,14 +49,13 @@ become references to environment variables. Files that are there already are lef
 are there gets a suite, if it has none, and a CI file may be added.
 """
 _EXIT_CODES = "Exit codes: 0 written, 2 could not write, 130 and 143 interrupted.\n"
+COMMAND = Command("conductor init", FLAGS, _USAGE, EXAMPLES, _EXIT_CODES)
 
 
 def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor init`: the exit code."""
-    given = parse(argv, FLAGS, program="conductor init")
-    if "--help" in given:
-        terminal.show_help(help_page(_USAGE, FLAGS, EXAMPLES, _EXIT_CODES))
-        return 0
+    if (given := COMMAND.read(argv, terminal)) is None:
+        return OK
     if given.words and "--server" in given:
         raise UsageError("--server and a command exclude each other", hint="--server names a server that is found")
     service = choice(given, "--ci", tuple(CI))

@@ -40,13 +40,24 @@ def list_servers(terminal: Terminal) -> int:
     _tell_found(project, chosen, terminal)
     if chosen is not None:
         terminal.show(f"conductor init takes {one_line(chosen.name)}\n")
+    if terminal.answers_as_json:
+        servers = [_found_members(found) for found in project.servers]
+        terminal.answer("", {"servers": servers, "chosen": None if chosen is None else chosen.name})
     return 0
+
+
+def _found_members(found: Found) -> Json:
+    """A server that was found, as --json shows it."""
+    problem = {"problem": found.problem, "remedy": found.remedy} if found.problem else {}
+    members = {"name": found.name, "command": _command_line(found.entry), "source": found.source}
+    return {**members, "ofProject": found.of_project, **problem}
 
 
 async def write_project(given: Given, terminal: Terminal, files: Mapping[str, str]) -> int:
     """Find the server, ask it what it offers, and write FILES, which are called by what is in them: the exit code."""
     if not files.keys() & {"settings", "suite"}:
         _write_ci(_entry_of_settings(terminal), files, terminal)
+        terminal.answer("", {"written": [*files.values()]})
         return 0
     project = Project(terminal.directory, terminal.environ)
     chosen = _chosen(given, project, terminal, known="settings" not in files)
@@ -62,7 +73,10 @@ async def write_project(given: Given, terminal: Terminal, files: Mapping[str, st
     _write_ci(shared, files, terminal)
     if secrets and "settings" in files:
         terminal.show(f"values were not copied: set {', '.join(secrets)} in the environment\n")
-    terminal.show(f"next: {_next_step(chosen, shared, terminal, asked=suite is None or suite[1] != _TEMPLATE)}\n")
+    following = _next_step(chosen, shared, terminal, asked=suite is None or suite[1] != _TEMPLATE)
+    unset = list(secrets) if "settings" in files else []
+    members: Json = {"server": _command_line(shared), "written": [*files.values()], "variables": unset}
+    terminal.answer(f"next: {following}\n", {**members, "next": following})
     return 0
 
 

@@ -15,7 +15,7 @@ from mcp_conductor.text.visible import cut_to_columns, one_line
 
 _FIRST_SECONDS = 0.3  # what takes no longer than this is not worth a line
 _SECONDS = 0.1
-_SILENT_SECONDS = 15.0  # that a check may take without a line in a log
+_SILENT_SECONDS = 5.0  # that a check may take without a line in a log
 _MOST_WORKERS = 8
 _NARROWEST = 20
 _TOLD: tuple[Status, ...] = ("failed", "errored", "not-run", "passed")

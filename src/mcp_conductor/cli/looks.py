@@ -50,7 +50,7 @@ def looks_of_verify(given: Given, report: Report, file: str) -> Looks:
 
 def looks_of_check(given: Given, report: Report) -> Looks:
     """What there is to look at after a check."""
-    commands = {run_id(each): check_again(given, each.id, each.version) for each in report.outcomes if each.findings}
+    commands = {run_id(each): check_again(given, [each.id], each.version) for each in report.outcomes if each.findings}
     of_a_server = "--client" not in given and "--transcript" not in given
     return Looks(
         again=commands,

@@ -5,10 +5,9 @@ The exit code comes from what happened on the wire, never from the wording of a 
 
 from mcp_conductor.cli import methods
 from mcp_conductor.cli.exit_codes import OK
-from mcp_conductor.cli.flag_values import choice
-from mcp_conductor.cli.flags import Given, examples_text, help_text, parse
+from mcp_conductor.cli.flags import Given, help_page, parse
 from mcp_conductor.cli.plan import FLAGS, CallPlan, plan
-from mcp_conductor.cli.program import run_program
+from mcp_conductor.cli.program import output_form, run_program
 from mcp_conductor.cli.secret_flags import read_secrets, secrets_of_flags
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError, nearest
@@ -32,7 +31,8 @@ EXAMPLES = {
 }
 EXIT_CODES = """\
 Exit codes: 0 success, 1 bad arguments or no connection, 2 the server answered with an error (or isError),
-70 a bug of ours, 124 --timeout exceeded, 130 and 143 interrupted."""
+70 a bug of ours, 124 --timeout exceeded, 130 and 143 interrupted.
+"""
 
 
 def main(argv: list[str], terminal: Terminal, *, program: str = "mcp-cli") -> int:
@@ -44,9 +44,8 @@ def main(argv: list[str], terminal: Terminal, *, program: str = "mcp-cli") -> in
 
 
 def _main(argv: list[str], terminal: Terminal, program: str) -> int:
-    terminal.errors_as_json = _wants_json_errors(argv)
     given = parse(argv, FLAGS, program=program)
-    terminal.errors_as_json = choice(given, "--errors", ("text", "json")) == "json"
+    output_form(given, terminal)
     terminal.learn(secrets_of_flags(given))
     if "--help" in given:
         terminal.show_help(_help(given, program))
@@ -88,22 +87,10 @@ def _help(given: Given, program: str) -> str:
         from mcp_conductor.cli.method_help import method_help
 
         return method_help(method, methods.known(method, program), FLAGS, program)
-    examples = examples_text({command.replace("mcp-cli", program): what for command, what in EXAMPLES.items()})
+    examples = {command.replace("mcp-cli", program): what for command, what in EXAMPLES.items()}
     usage = USAGE.replace("mcp-cli", program)
-    return f"{usage}\n{help_text(FLAGS)}\nMethods:\n{methods.listing()}\n\n{examples}\n{EXIT_CODES}\n"
-
-
-def _wants_json_errors(argv: list[str]) -> bool:
-    """Whether a command line that may be wrong asks for errors in JSON; the server's own words do not count."""
-    servers = False
-    for place, word in enumerate(argv):
-        if word == "--":
-            servers = not servers
-        elif word.partition("=")[0] == "--method":
-            servers = False
-        elif not servers and (word == "--errors=json" or argv[place : place + 2] == ["--errors", "json"]):
-            return True
-    return False
+    listing = f"Methods:\n{methods.listing()}\n\n"
+    return help_page(usage, FLAGS, examples, EXIT_CODES, given=given, program=program, more=listing)
 
 
 def _refuse_dry_run(given: Given) -> None:

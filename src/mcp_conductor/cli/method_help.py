@@ -7,7 +7,9 @@ from mcp_conductor.cli.methods import Method
 def method_help(name: str, method: Method, groups: Groups, program: str) -> str:
     """The help of METHOD called NAME, as PROGRAM shows it; GROUPS has all flags."""
     flags = {flag.name: _without_method(flag) for group in groups.values() for flag in group}
-    needs, takes = (tuple(flags[flag] for flag in names) for names in (method.needs, method.takes))
+    needs, takes = (
+        tuple(flags[flag] for flag in names if not flags[flag].alias) for names in (method.needs, method.takes)
+    )
     parts = [
         _usage(name, needs, program),
         f"{method.help[0].upper()}{method.help[1:]}.\n" + (f"{method.more}\n" if method.more else ""),

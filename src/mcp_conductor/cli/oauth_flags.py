@@ -4,7 +4,7 @@ from mcp_conductor.cli.flags import Flag, Given
 from mcp_conductor.errors import UsageError
 
 OAUTH_FLAGS = (
-    Flag("--oauth", "when the server wants a token, get one: the URL to visit is shown on stderr"),
+    Flag("--oauth", "when the server wants a token, get one: the URL to visit is shown on stderr", common=True),
     Flag("--open-browser", "with --oauth: open that URL"),
     Flag("--no-interactive", "with --oauth: wait for no user; use what needs none, or fail"),
     Flag("--token-store", "with --oauth: keep tokens in this file", "FILE"),

@@ -74,7 +74,7 @@ async def _run(
         return (await register(web, request, found.metadata))[1]
     if method == "oauth/authorize-url":
         return _authorize_url(given, web, found)
-    return await _token(method, given, web, found)
+    return await _token(method, given, web, found, show)
 
 
 def _authorize_url(given: Given, http: "OAuthHttp", found: "OAuthDiscovery") -> Json:
@@ -105,7 +105,9 @@ def _authorize_url(given: Given, http: "OAuthHttp", found: "OAuthDiscovery") -> 
     return {"url": url, "code_verifier": verifier, "state": state, "redirect_uri": redirect}
 
 
-async def _token(method: str, given: Given, http: "OAuthHttp", found: "OAuthDiscovery") -> Json:
+async def _token(
+    method: str, given: Given, http: "OAuthHttp", found: "OAuthDiscovery", show: Callable[[str], None]
+) -> Json:
     from mcp_conductor.protocol.oauth_requests import (
         client_credentials_grant,
         code_grant,
@@ -113,11 +115,12 @@ async def _token(method: str, given: Given, http: "OAuthHttp", found: "OAuthDisc
         refresh_grant,
         token_request,
     )
-    from mcp_conductor.transport.oauth_endpoints import ask_for_token, check_endpoints
+    from mcp_conductor.transport.oauth_endpoints import ask_for_token, check_endpoints, warn_of_guess
 
     # Codes and refresh tokens are the user's too, and worth as much as a secret.
     http.trust.check_secret(found.issuer, doubt=found.doubt)
     check_endpoints(http, found, "token_endpoint")
+    warn_of_guess(found, show)
     match method:
         case "oauth/token":
             form = code_grant(

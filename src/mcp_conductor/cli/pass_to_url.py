@@ -56,7 +56,7 @@ async def pass_to_url(
         async def serve(stop: asyncio.Event) -> int:
             try:
                 async with accepting(listener, proxy.serve, grace=GRACE_SECONDS, direct=True):
-                    terminal.say(f"{title} at {where}, which stands for {spec.url}")
+                    terminal.announce(f"{title} at {where}, which stands for {spec.url}", where)
                     await stop.wait()
                     proxy.stop()
             finally:

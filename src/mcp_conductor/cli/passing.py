@@ -5,7 +5,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mcp_conductor.cli.flags import Flag, Given, Groups, parse
+from mcp_conductor.cli.flags import ERRORS, HELP, URL_AS_JSON, Flag, Given, Groups, parse
 from mcp_conductor.cli.oauth_flags import OAUTH_FLAGS, check_oauth_flags
 from mcp_conductor.cli.secret_flags import read_secrets
 from mcp_conductor.cli.target import TARGET_FLAGS, target
@@ -19,20 +19,27 @@ if TYPE_CHECKING:
     from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec
     from mcp_conductor.proxy.spoiling import Spoiling
     from mcp_conductor.recording.writer import RecordingWriter
+    from mcp_conductor.text.likely_secrets import Path
 
 RECORDING = "the file to write; {pid} and {time} in it become those of this run"
-APPEND = Flag("--append", "add to the file, for clients that start their server several times; else it is replaced")
-_FOR_URLS = ("--host", "--port", "--allow-host", *(flag.name for flag in OAUTH_FLAGS))
+APPEND = Flag(
+    "--append", "add to the file, for clients that start their server several times; else it is replaced", common=True
+)
+REDACTION = (
+    Flag("--redact", "redact what stands here in messages: params.arguments.note (repeatable)", "PATH", many=True),
+    Flag("--keep", "record what stands here, even if it looks secret (repeatable)", "PATH", many=True),
+)
+_FOR_URLS = ("--json", "--host", "--port", "--allow-host", *(flag.name for flag in OAUTH_FLAGS))
 _NOT_HERE = ("--protocol", "--plugin")  # what is spoken is what the client speaks
 FLAGS: Groups = {
     "Server": tuple(flag for flag in TARGET_FLAGS if flag.name not in _NOT_HERE),
     "Where clients reach the server at a URL": (
         Flag("--host", "the address to listen on; default 127.0.0.1", "HOST"),
-        Flag("--port", "the port to listen on; without it, any that is free", "PORT"),
+        Flag("--port", "the port to listen on; without it, any that is free", "PORT", common=True),
         Flag("--allow-host", "another name that it is reached by (repeatable)", "NAME", many=True),
     ),
     "OAuth, for the server at a URL": OAUTH_FLAGS,
-    "Running": (Flag("--help", "show this text", short="-h"),),
+    "Output": (URL_AS_JSON, ERRORS, HELP),
 }
 EXIT_CODES = """\
 Exit codes: as the server ends, by a signal too; 2 could not run, 3 the server could not be started. For a URL: 0 when
@@ -65,7 +72,7 @@ def pass_on(
         for flag in _FOR_URLS:
             if flag in given:
                 raise UsageError(f"{flag} is for a server at a URL, not for a command")
-        begin = partial(_open, file, terminal, process, append="--append" in given)
+        begin = partial(_open, file, given, terminal, process)
         return _pass_to_process(process, terminal, begin, faults and faults(process))
     check_oauth_flags(given)
     if (web := spec.as_http()) is None:
@@ -75,18 +82,20 @@ def pass_on(
 
     spoiling = faults and faults(web)
     title = "Recording" if program == "conductor record" else "Proxy"
-    begin = partial(_open, file, terminal, web, append="--append" in given)  # it is begun when the address is free
+    begin = partial(_open, file, given, terminal, web)  # it is begun when the address is free
     return run_interruptibly(pass_to_url(web, given, terminal, begin, spoiling, title=title))
 
 
-def _open(file: str | None, terminal: Terminal, spec: "ServerSpec", *, append: bool) -> "RecordingWriter":
+def _open(file: str | None, given: Given, terminal: Terminal, spec: "ServerSpec") -> "RecordingWriter":
     """Begin the recording in FILE, or go on with it; without one, nothing is kept."""
     from mcp_conductor.recording.format import server_of
     from mcp_conductor.recording.writer import RecordingWriter, open_recording
+    from mcp_conductor.text.likely_secrets import LikelySecrets
 
     if file is None:
-        if append:
-            raise UsageError("--append is about a recording, and no file is given for one")
+        for flag in ("--append", "--redact", "--keep"):
+            if flag in given:
+                raise UsageError(f"{flag} is about a recording, and no file is given for one")
         return RecordingWriter(None, terminal.redactor)
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     name = file.replace("{pid}", str(os.getpid())).replace("{time}", stamp)
@@ -95,14 +104,34 @@ def _open(file: str | None, terminal: Terminal, spec: "ServerSpec", *, append: b
         "shown": name,
         "transport": spec.kind,
         "server": server_of(spec),
-        "complain": lambda text: terminal.say(f"warning: {text}"),
+        "complain": lambda text: terminal.say_if_there_is_room(f"warning: {text}"),
+        "likely": LikelySecrets(*(_paths(given, flag) for flag in ("--redact", "--keep"))),
     }
-    if append:
+    if "--append" in given:
         from mcp_conductor.recording.appending import append_recording
 
         return append_recording(path, terminal.redactor, **options, alone=spec.as_process() is None)
     told = f"note: {name} is replaced; --append adds to it, and {{pid}} or {{time}} in its name gives each start a file"
     return open_recording(path, terminal.redactor, **options, replacing=lambda: terminal.say(told))
+
+
+def _paths(given: Given, flag: str) -> "dict[str, Path]":
+    """The paths that are given to FLAG, by their text."""
+    if flag not in given:
+        return {}
+    from mcp_conductor.suites.matching.paths import Every, parse_path
+
+    found: dict[str, Path] = {}
+    for text in given.all(flag):
+        try:
+            path = parse_path(text)
+        except ValueError as error:
+            raise UsageError(f"{flag}: {error}") from error
+        steps = [None if isinstance(step, Every) else step for step in path.parts[0].steps]
+        if not steps or len(path.parts) > 1 or not all(isinstance(step, (str, int)) or step is None for step in steps):
+            raise UsageError(f"{flag} {text}: only names, indexes and [*] can stand in this path")
+        found[text] = tuple(step for step in steps if step is None or isinstance(step, (str, int)))
+    return found
 
 
 def _pass_to_process(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_conductor.cli import methods
 from mcp_conductor.cli.budget_flags import ONE_SHOT_LIMIT_FLAGS
 from mcp_conductor.cli.flag_values import time
-from mcp_conductor.cli.flags import Flag, Given, Groups
+from mcp_conductor.cli.flags import ERRORS, HELP, Flag, Given, Groups
 from mcp_conductor.cli.oauth_flags import OAUTH_FLAGS, check_oauth_flags
 from mcp_conductor.cli.target import TARGET_FLAGS, load_plugins, target
 from mcp_conductor.cli.terminal import Terminal
@@ -27,13 +27,24 @@ CONSENT_TIMEOUT = "6m"  # with --oauth: a person may have to log in first
 FLAGS: Groups = {
     "Server": TARGET_FLAGS,
     "Method": (
-        Flag("--method", "what to do; see the list below", "METHOD"),
-        Flag("--tool-name", "tools/call: which tool", "NAME"),
-        Flag("--tool-arg", "tools/call: an argument, typed by the tool's schema (repeatable)", "KEY=VALUE", many=True),
+        Flag("--method", "what to do; see the list below", "METHOD", common=True),
+        Flag("--tool-name", "tools/call: which tool", "NAME", common=True),
+        Flag(
+            "--tool-arg",
+            "tools/call: an argument, typed by the tool's schema (repeatable)",
+            "KEY=VALUE",
+            many=True,
+            common=True,
+        ),
         Flag("--tool-args-json", "tools/call: all arguments as a JSON object", "JSON|@FILE|-"),
-        Flag("--uri", "resources/read, subscribe, unsubscribe, directory/read, skills/get: which resource", "URI"),
-        Flag("--prompt-name", "prompts/get: which prompt", "NAME"),
-        Flag("--prompt-arg", "prompts/get: an argument, always text (repeatable)", "KEY=VALUE", many=True),
+        Flag(
+            "--uri",
+            "resources/read, subscribe, unsubscribe, directory/read, skills/get: which resource",
+            "URI",
+            common=True,
+        ),
+        Flag("--prompt-name", "prompts/get: which prompt", "NAME", common=True),
+        Flag("--prompt-arg", "prompts/get: an argument, always text (repeatable)", "KEY=VALUE", many=True, common=True),
         Flag("--completion-ref", "completion/complete: ref/prompt/NAME or ref/resource/URI", "REF"),
         Flag("--argument-name", "completion/complete: which argument", "NAME"),
         Flag("--argument-value", "completion/complete: what has been typed so far", "TEXT"),
@@ -58,10 +69,19 @@ FLAGS: Groups = {
             "KEY=VALUE",
             many=True,
         ),
-        Flag("--tool-metadata", "as --metadata, for tools/call; overrides it (repeatable)", "KEY=VALUE", many=True),
-        Flag("--progress-token", "ask for progress notifications under this token", "TOKEN"),
         Flag(
-            "--timeout", "time limit of the whole run: 5000 (ms), 500ms, 2s, 1m; default 30s, with --oauth 6m", "TIME"
+            "--tool-metadata",
+            "as --metadata, for tools/call; overrides it (repeatable)",
+            "KEY=VALUE",
+            many=True,
+            alias=True,
+        ),
+        Flag("--progress-token", "ask for progress notifications under this token", "TOKEN", alias=True),
+        Flag(
+            "--timeout",
+            "time limit of the whole run: 5000 (ms), 500ms, 2s, 1m; default 30s, with --oauth 6m",
+            "TIME",
+            common=True,
         ),
         Flag("--request-timeout", "time limit of each request; progress restarts it", "TIME"),
         Flag("--output-schema-validate", "tools/call: check the result against the tool's outputSchema"),
@@ -94,11 +114,12 @@ FLAGS: Groups = {
         Flag("--events", "print what the server says at once, one JSON object per line; the result is one of them"),
         Flag("--output", "write images, audio and resources of the result to this file; several are numbered", "FILE"),
         Flag("--dry-run", "print what would be sent, and to whom, without secrets; nothing is started or sent"),
-        Flag("--verbose", "show every message and the server's stderr on stderr", short="-v"),
+        Flag("--verbose", "show every message and the server's stderr on stderr", short="-v", common=True),
         Flag("--record", "write the whole conversation to a file, as JSON lines", "FILE"),
-        Flag("--errors", "how errors of ours are put on stderr: text (default) or json", "FORM"),
-        Flag("--help", "show this text", short="-h"),
-        Flag("--version", "show the version"),
+        ERRORS,
+        Flag("--json", "print an error of ours on stdout, too, where there is no result: so stdout is always JSON"),
+        HELP,
+        Flag("--version", "show the version", common=True),
     ),
 }
 
@@ -136,9 +157,14 @@ def plan(given: Given, terminal: Terminal) -> CallPlan:
     method, raw, follow = given.one("--method"), given.one("--raw"), "--follow" in given
     _check_script(given)
     if method is None and raw is None and not follow and "--script" not in given:
-        raise UsageError(
-            "no --method is given", hint=f"--method tools/list, for instance; {given.program} --help lists all of them"
-        )
+        hint = f"--method tools/list, for instance; {given.program} --help lists all of them"
+        if given.words == ("server-composable",) and (file := given.one("--config")) is not None:
+            from shlex import quote
+
+            command = f"server-composable --config {quote(file)}"
+            hint = f"it is a program of its own: {command}, or conductor serve {quote(file)}; as a server: "
+            hint += f"{given.program} -- {command} -- --method tools/list"
+        raise UsageError("no --method is given", hint=hint)
     if method is not None and raw is not None:
         raise UsageError("--method and --raw exclude each other")
     if raw is not None and "--events" in given:
@@ -253,7 +279,7 @@ def _answer(given: Given, flag: str, check: Callable[[Any], Any]) -> Any:
         return check(json_of(flag, text) if text.lstrip().startswith(("{", "[", '"')) else text)
     except UsageError as error:
         message = error.message if error.message.startswith(flag) else f"{flag}: {error.message}"
-        raise UsageError(message) from error
+        raise UsageError(message, hint=error.hint) from error
 
 
 def json_of(flag: str, text: str) -> Any:
@@ -261,7 +287,10 @@ def json_of(flag: str, text: str) -> Any:
     try:
         return read(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{flag} is not JSON: {why_not_json(error)}") from error
+        # What a shell leaves of {"a": "b"} without quotes around it.
+        unquoted = text.lstrip().startswith(("{", "[")) and '"' not in text
+        hint = 'in a shell, JSON stands in single quotes: \'{"name": "value"}\'' if unquoted else None
+        raise UsageError(f"{flag} is not JSON: {why_not_json(error)}", hint=hint) from error
 
 
 def _text_of(flag: str, text: str, terminal: Terminal) -> str:

@@ -4,8 +4,18 @@ import os
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from mcp_conductor.cli.flags import Flag, Given, Groups, help_page
-from mcp_conductor.cli.passing import APPEND, EXIT_CODES, FLAGS as PASSING_FLAGS, RECORDING, parse_words, pass_on
+from mcp_conductor.cli.command import Command
+from mcp_conductor.cli.exit_codes import OK
+from mcp_conductor.cli.flags import Flag, Given, Groups
+from mcp_conductor.cli.passing import (
+    APPEND,
+    EXIT_CODES,
+    FLAGS as PASSING_FLAGS,
+    RECORDING,
+    REDACTION,
+    parse_words,
+    pass_on,
+)
 from mcp_conductor.cli.plugin_flag import PLUGIN_FLAG, load_named_plugins
 from mcp_conductor.cli.terminal import Terminal, print_to_stderr
 
@@ -15,11 +25,16 @@ if TYPE_CHECKING:
 
 FLAGS: Groups = {
     "Faults": (
-        Flag("--faults", "what goes wrong: a JSON or YAML file with `faults`, as for conductor serve", "FILE"),
+        Flag(
+            "--faults",
+            "what goes wrong: a JSON or YAML file with `faults`, as for conductor serve",
+            "FILE",
+            common=True,
+        ),
         Flag("--quiet", "say on stderr only how often each fault has struck, at the end", short="-q"),
         PLUGIN_FLAG,
     ),
-    "Recording": (Flag("--record", RECORDING, "FILE", short="-o"), APPEND),
+    "Recording": (Flag("--record", RECORDING, "FILE", short="-o", common=True), APPEND, *REDACTION),
     **PASSING_FLAGS,
 }
 _USAGE = """\
@@ -39,14 +54,13 @@ EXAMPLES = {
     "conductor proxy --faults faults.yaml --port 8080 https://example.com/mcp": "at http://127.0.0.1:8080/mcp",
 }
 _FAULT_CODES = "A fault that ends the process (crash) gives its own exit code.\n"
+COMMAND = Command("conductor proxy", FLAGS, _USAGE, EXAMPLES, EXIT_CODES + _FAULT_CODES)
 
 
 def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor proxy`: the exit code."""
-    given = parse_words(argv, FLAGS, "conductor proxy")
-    if "--help" in given:
-        terminal.show_help(help_page(_USAGE, FLAGS, EXAMPLES, EXIT_CODES + _FAULT_CODES))
-        return 0
+    if (given := COMMAND.read(argv, terminal, parse_words)) is None:
+        return OK
     load_named_plugins(given, terminal)
     return pass_on(
         given,

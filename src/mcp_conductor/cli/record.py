@@ -1,11 +1,24 @@
 """`conductor record`: stand between a real client and a real server, and keep what they say."""
 
-from mcp_conductor.cli.flags import Flag, Groups, help_page
-from mcp_conductor.cli.passing import APPEND, EXIT_CODES, FLAGS as PASSING_FLAGS, RECORDING, parse_words, pass_on
+from mcp_conductor.cli.command import Command
+from mcp_conductor.cli.exit_codes import OK
+from mcp_conductor.cli.flags import Flag, Groups
+from mcp_conductor.cli.passing import (
+    APPEND,
+    EXIT_CODES,
+    FLAGS as PASSING_FLAGS,
+    RECORDING,
+    REDACTION,
+    parse_words,
+    pass_on,
+)
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 
-FLAGS: Groups = {"Recording": (Flag("--output", RECORDING, "FILE", short="-o"), APPEND), **PASSING_FLAGS}
+FLAGS: Groups = {
+    "Recording": (Flag("--output", RECORDING, "FILE", short="-o", common=True), APPEND, *REDACTION),
+    **PASSING_FLAGS,
+}
 _USAGE = """\
 usage: conductor record -o FILE [FLAGS] -- COMMAND [ARGS …]
        conductor record -o FILE [FLAGS] URL
@@ -26,14 +39,13 @@ EXAMPLES = {
     "conductor record -o said.jsonl --port 8080 https://example.com/mcp": "at http://127.0.0.1:8080/mcp",
     "conductor record -o said.jsonl --config mcp.json --server books": "a server of a settings file",
 }
+COMMAND = Command("conductor record", FLAGS, _USAGE, EXAMPLES, EXIT_CODES)
 
 
 def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor record`: the exit code."""
-    given = parse_words(argv, FLAGS, "conductor record")
-    if "--help" in given:
-        terminal.show_help(help_page(_USAGE, FLAGS, EXAMPLES, EXIT_CODES))
-        return 0
+    if (given := COMMAND.read(argv, terminal, parse_words)) is None:
+        return OK
     file = given.one("--output")
     if file is None:
         raise UsageError("no file is given for the recording", hint="-o FILE")

@@ -1,7 +1,9 @@
 """`conductor replay`: a recording as a server."""
 
+from mcp_conductor.cli.command import Command
+from mcp_conductor.cli.exit_codes import OK
 from mcp_conductor.cli.flag_values import choice
-from mcp_conductor.cli.flags import Flag, Given, Groups, help_page, parse
+from mcp_conductor.cli.flags import ERRORS, HELP, URL_AS_JSON, Flag, Given, Groups
 from mcp_conductor.cli.serve import exit_codes, hold_standard_streams
 from mcp_conductor.cli.serving_flags import served_transport, serving_flags
 from mcp_conductor.cli.target import TARGET_FLAGS
@@ -15,15 +17,26 @@ _OF_UPSTREAM = ("--config", "--server", "--header", "--cacert", "--insecure", "-
 FLAGS: Groups = {
     "What is played": (
         Flag("--session", "only this one of several conversations", "N"),
-        Flag("--ignore", "a path of requests that may differ: params.arguments.now (repeatable)", "PATH", many=True),
+        Flag(
+            "--ignore",
+            "a path of requests that may differ: params.arguments.now (repeatable)",
+            "PATH",
+            many=True,
+            common=True,
+        ),
         Flag("--timing", "fast (default), or real: as slowly as it was recorded", "WORD"),
     ),
     "What is not in the recording": (
-        Flag("--miss", "error (default), or upstream: ask the server, and add its answer to the recording", "WORD"),
+        Flag(
+            "--miss",
+            "error (default), or upstream: ask the server, and add its answer to the recording",
+            "WORD",
+            common=True,
+        ),
         *(flag for flag in TARGET_FLAGS if flag.name in _OF_UPSTREAM),
     ),
     "How it is served": serving_flags("without it, any that is free"),
-    "Instead of serving": (Flag("--help", "show this text", short="-h"),),
+    "Output": (URL_AS_JSON, ERRORS, HELP),
 }
 _USAGE = """\
 usage: conductor replay FILE [FLAGS]
@@ -42,14 +55,13 @@ EXAMPLES = {
     "conductor replay said.jsonl --miss upstream -- python server.py": "what is new is asked and added",
     "conductor replay said.jsonl --ignore params.arguments.now": "an argument that differs each time",
 }
+COMMAND = Command("conductor replay", FLAGS, _USAGE, EXAMPLES, exit_codes("conductor"), server_words=False)
 
 
 def main(argv: list[str], terminal: Terminal) -> int:
     """Serve until we are told to stop: the exit code."""
-    given = parse(argv, FLAGS, server_words=False, program="conductor replay")
-    if "--help" in given:
-        terminal.show_help(help_page(_USAGE, FLAGS, EXAMPLES, exit_codes("conductor")))
-        return 0
+    if (given := COMMAND.read(argv, terminal)) is None:
+        return OK
     from mcp_conductor.cli.secret_flags import read_secrets
 
     given = read_secrets(given, terminal)

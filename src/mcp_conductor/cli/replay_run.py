@@ -115,8 +115,8 @@ class Replay:
             return await serve_stdio(server, stop)
         from mcp_conductor.server.http.serving import serve_http
 
-        tell = self._terminal.say
-        return await serve_http(server, transport, stop, lambda url: tell(f"Replaying {self._file} at {url}"))
+        tell = self._terminal.announce
+        return await serve_http(server, transport, stop, lambda url: tell(f"Replaying {self._file} at {url}", url))
 
 
 def _session(recording: Recording, given: Given) -> int | None:
@@ -130,8 +130,7 @@ def _forget(given: Given) -> Forget | None:
     """What leaves out of a request what --ignore names."""
     if "--ignore" not in given:
         return None
-    from mcp_conductor.suites.verifying.alignment import without
     from mcp_conductor.suites.verifying.verification import read_ignored
 
     paths = read_ignored(given.all("--ignore"))
-    return lambda request: reduce(without, paths, request)
+    return lambda request: reduce(lambda said, path: path.without(said), paths, request)

@@ -30,6 +30,7 @@ _DECISIVE = (
     "--seed",
     "--strict",
     "--allow-only",
+    "--allow-outside",
 )
 _RANDOM = compiled_later(r"\{\{[^}]*\b(?:uuid|random_int|random_text)\b")
 _VALUES = ("--var", "--vars-file", "--secret")
@@ -47,33 +48,63 @@ class RerunCommands:
         self._flags, self._after = without_secrets(given, flags, after)
         self._seed: list[str] | None = [] if "--seed" in given else None  # what makes random values the same again
         self._random: set[str] = set()  # files with random values
-        self._cases: dict[str, tuple[Suite, Case]] = {}
+        self._shuffled = "--shuffle" in given
+        self._isolation = given.one("--isolation")
+        self._jobs: Sequence[Job] = ()
+        self._cases: dict[str, tuple[Job, Case]] = {}
 
-    def about(self, jobs: "Iterable[Job]", seed: int) -> None:
+    def about(self, jobs: "Sequence[Job]", seed: int) -> None:
         """Remember the tests that are run, and the SEED of their random values."""
         self._seed = ["--seed", str(seed)] if self._seed is None else self._seed
+        self._jobs = jobs
         for job in jobs:
             if job.cases and _RANDOM.search(job.cases[0].step.given.document.text):
                 self._random.add(job.suite.file)
             for case in job.cases:
-                self._cases[job.identity(case)] = (job.suite, case)
+                self._cases[job.identity(case)] = (job, case)
 
     def __call__(self, outcome: Outcome) -> str:
         found = self._cases.get(outcome.id)
         file = "" if outcome.where is None else one_line(outcome.where.file)  # of a teardown, which is not a test
-        places = [file] if found is None else _places(*found)
-        seed = (self._seed or []) if found is not None and found[0].file in self._random else []
-        return join(["conductor", "test", *places, *self._flags, *seed, *self._after])
+        places = [file] if found is None else self._before(*found)
+        order = ["--shuffle"] if places and found is not None else []
+        if found is not None and not places:
+            places = _places(found[0].suite, found[1])
+        is_random = found is not None and found[0].suite.file in self._random
+        seed = (self._seed or []) if order or is_random else []
+        return join(["conductor", "test", *places, *self._flags, *order, *seed, *self._after])
+
+    def _before(self, job: "Job", case: "Case") -> list[str]:
+        """Where those tests stand that came before CASE to its server in a random order, and CASE; if there are any."""
+        isolation = self._isolation or job.suite.isolation
+        if not self._shuffled or isolation == "test":
+            return []
+        jobs = self._jobs[: self._jobs.index(job) + 1] if isolation == "run" else [job]
+        if len(jobs) == 1 and case is job.cases[0]:
+            return []
+        from mcp_conductor.suites.running.select import word_for  # not for a check
+
+        places: list[str] = []
+        for each in jobs:
+            suite = each.suite
+            if len(each.cases) == len(suite.cases):
+                places.append(one_line(suite.file))
+            else:
+                places += [one_line(word_for(suite.file, suite.cases, one)) for one in each.cases]
+        return list(dict.fromkeys(places))
 
 
 def next_lines(given: Given, shown: Iterable[InRevisions]) -> str:
-    """The command lines that show more about the first failure of a check, or the first warning if nothing failed."""
+    """The command lines that show more about what failed in a check, or about what is warned of if nothing failed."""
+    shown = list(shown)
     for statuses in (BAD, ("warned",)):
-        for each in shown:
-            if each.outcome.status in statuses:
-                name, version = each.outcome.id, each.versions[-1] if "--protocol" in given else None
-                explain = join(["conductor", "check", *_flags(given, ("--plugin",)), "--explain", name])
-                return f"next:\n  {explain}\n  {check_again(given, name, version)}\n"
+        if found := [each for each in shown if each.outcome.status in statuses]:
+            names = list(dict.fromkeys(each.outcome.id for each in found))
+            versions = {each.versions[-1] for each in found}
+            version = None if "--protocol" not in given else versions.pop() if len(versions) == 1 else "all"
+            words = (word for name in names for word in ("--explain", name))
+            explain = join(["conductor", "check", *_flags(given, ("--plugin",)), *words])
+            return f"next:\n  {explain}\n  {check_again(given, names, version)}\n"
     return ""
 
 
@@ -86,12 +117,13 @@ def reach(given: Given, words: Sequence[str], server: str | None = None) -> str:
     return join([*flags, *after])
 
 
-def check_again(given: Given, name: str, version: str | None) -> str:
-    """The command line that checks the requirement NAME alone, in the revision VERSION if that must be said."""
+def check_again(given: Given, names: Iterable[str], version: str | None) -> str:
+    """The command line that checks these requirements alone, in the revision VERSION if that must be said."""
     flags = list(_flags(given, [flag for flag in given.values if flag not in _OF_THE_CHECK]))
     flags, words = without_secrets(given, flags, ["--", *given.words] if given.words else [])
     protocol = [] if version is None else ["--protocol", version]
-    return join(["conductor", "check", *flags, *protocol, "--only", name, "-vv", *words])
+    only = [word for name in names for word in ("--only", name)]
+    return join(["conductor", "check", *flags, *protocol, *only, "-vv", *words])
 
 
 def verify_again(given: Given, file: str) -> str:
@@ -112,14 +144,12 @@ def _flags(given: Given, names: Iterable[str]) -> Iterator[str]:
 
 def _places(suite: "Suite", case: "Case") -> list[str]:
     """Where the test stands, after those that capture what it needs, and what they need themselves."""
-    needed, lines = set(case.step.needs), [_line(case)]
+    from mcp_conductor.suites.running.select import word_for
+
+    needed, tests = set(case.step.needs), [case]
     before = suite.cases[: suite.cases.index(case)]
     for other in reversed(before):
         if needed & other.step.captures.keys():
             needed |= other.step.needs
-            lines.append(_line(other))
-    return [one_line(f"{suite.file}:{line}") for line in sorted(set(lines))]
-
-
-def _line(case: "Case") -> int:
-    return 1 if case.where is None else case.where.line
+            tests.insert(0, other)
+    return [one_line(word_for(suite.file, suite.cases, each)) for each in tests]

@@ -1,14 +1,14 @@
 """The flags of `conductor test`, and what they say together."""
 
 from mcp_conductor.cli.budget_flags import TEST_LIMIT_FLAGS
-from mcp_conductor.cli.flags import Flag, Given, Groups
+from mcp_conductor.cli.flags import ERRORS, HELP, Flag, Given, Groups
 from mcp_conductor.cli.target import TARGET_FLAGS
 
 _SHOWN = (
-    Flag("--verbose", "show a line for every test", short="-v"),
-    Flag("--wire", "the same, with the messages of each test", short="-vv"),
+    Flag("--verbose", "show a line for every test", short="-v", common=True),
+    Flag("--wire", "the same, with the messages of each test", short="-vv", common=True),
     Flag("--quiet", "show only failures and the last line", short="-q"),
-    Flag("--errors-only", "the same as --quiet"),
+    Flag("--errors-only", "the same as --quiet", alias=True),
     Flag("--max-errors", "show at most N findings of each test", "N"),
 )
 _REPORTED = (
@@ -17,39 +17,44 @@ _REPORTED = (
         "html, json, junit, tap, github, markdown, sarif or a plugin's; repeatable",
         "KIND[:FILE]",
         many=True,
+        common=True,
     ),
-    Flag("--json", "the same as --report json"),
+    Flag("--json", "the same as --report json", common=True),
+    ERRORS,
     Flag("--color", "auto, always or never", "WHEN"),
 )
 OUTPUT_FLAGS = (*_SHOWN, *_REPORTED)  # what every command that reports something has
 
 FLAGS: Groups = {
     "Which tests": (
-        Flag("--keyword", "those whose names match: words with and, or, not, ()", "EXPRESSION", short="-k"),
+        Flag(
+            "--keyword", "those whose names match: words with and, or, not, ()", "EXPRESSION", short="-k", common=True
+        ),
         Flag("--filter", "those whose names have this text, or match /this/i", "TEXT", short="-f"),
         Flag("--tag", "those with this tag (repeatable)", "TAG", many=True),
         Flag("--not-tag", "those without this tag (repeatable)", "TAG", many=True),
-        Flag("--lf", "those that failed in the last run; all, if none failed"),
+        Flag("--lf", "those that failed in the last run; all, if none failed", common=True),
         Flag("--shard", "the Ith of N parts of all files, for several machines", "I/N"),
         Flag("--collect-only", "list them, and run none"),
     ),
     "Server": tuple(flag._replace(short="-c") if flag.name == "--config" else flag for flag in TARGET_FLAGS),
     "Running": (
-        Flag("--jobs", "run N files at a time; auto: one for each processor", "N|auto", short="-j"),
-        Flag("--parallel", "the same as --jobs auto"),
+        Flag("--jobs", "run N files at a time; auto: one for each processor", "N|auto", short="-j", common=True),
+        Flag("--parallel", "the same as --jobs auto", alias=True),
         Flag("--isolation", "one server per run, file or test; default file", "run|file|test"),
         Flag("--restart", "continue with a new server when one has died"),
         Flag("--timeout", "time limit of the whole run: 5000 (ms), 500ms, 2s, 1m", "TIME"),
         Flag("--step-timeout", "time limit of each request; default 10s", "TIME"),
-        Flag("--exitfirst", "stop at the first failure", short="-x"),
+        Flag("--exitfirst", "stop at the first failure", short="-x", common=True),
         Flag("--max-failures", "stop after N failures", "N"),
         Flag("--repeat", "run everything N times, and show what differs between the runs", "N"),
         Flag("--shuffle", "run files and tests in a random order; --seed N repeats an order"),
         Flag("--seed", "the seed of --shuffle and of random values", "N"),
-        Flag("--watch", "run again whenever a file changes"),
+        Flag("--watch", "run again whenever a file changes; on a terminal, also by key", common=True),
         Flag("--no-judge", "do not warn when the server breaks the specification"),
         Flag("--strict", "warnings are failures"),
         Flag("--allow-only", "allow `only: true` also with --strict and where CI is set"),
+        Flag("--allow-outside", "let test files name files outside their directories"),
         Flag("--compat", "aegis: run the files of mcp-aegis as they are", "NAME"),
     ),
     "Limits": TEST_LIMIT_FLAGS,
@@ -74,14 +79,14 @@ FLAGS: Groups = {
         Flag("--server-coverage", "measure which code of the server runs, and keep it in this directory", "DIR"),
         *_REPORTED,
         Flag("--trace", "keep what tests say for --report html: on, off, retain-on-failure (default)", "WHEN"),
-        Flag("--help", "show this text", short="-h"),
+        HELP,
     ),
     "As in mcp-aegis": (
-        Flag("--debug", "the same as --wire", short="-d"),
-        Flag("--no-analysis", "the same as --max-errors 1"),
-        Flag("--syntax-only", "changes nothing: mistakes in patterns are always shown"),
-        Flag("--group-errors", "changes nothing"),
-        Flag("--concise", "changes nothing"),
+        Flag("--debug", "the same as --wire", short="-d", alias=True),
+        Flag("--no-analysis", "the same as --max-errors 1", alias=True),
+        Flag("--syntax-only", "changes nothing: mistakes in patterns are always shown", alias=True),
+        Flag("--group-errors", "changes nothing", alias=True),
+        Flag("--concise", "changes nothing", alias=True),
     ),
 }
 ISOLATIONS = ("run", "file", "test")

@@ -15,6 +15,7 @@ from mcp_conductor.cli.rerun import RerunCommands
 from mcp_conductor.cli.terminal import ReaderGone, Terminal
 from mcp_conductor.errors import ConductorError, Location, UsageError
 from mcp_conductor.files.writing import write_file
+from mcp_conductor.protocol.server_spec import server_name
 from mcp_conductor.report.events import CaseFinished, Event, FileFinished, FileStarted, Warned
 from mcp_conductor.report.formats import REPORTERS
 from mcp_conductor.report.formats.console import Console
@@ -39,7 +40,7 @@ class Output:
         self._terminal = terminal
         self._redact = terminal.redactor.redact
         self._colour = _colour(given, terminal)
-        self._reports = [_report(text) for text in given.all("--report")] + (
+        self._reports = [_report(text, terminal) for text in given.all("--report")] + (
             [("json", None)] if "--json" in given else []
         )
         if sum(file is None for _, file in self._reports) > 1:
@@ -83,6 +84,8 @@ class Output:
         live = [(kind, file) for kind, file in self._reports if REPORTERS.get(kind).live]
         self._logs = [self._log(file) for _, file in live]
         self._one_by_one = len(jobs) == 1
+        if (name := server_name(job.spec for job in jobs)) and not self._failures_alone:
+            self._show(f"{name}\n")
         self.again.about(jobs, seed)
         self.warned = []
         self._told = {}
@@ -113,6 +116,8 @@ class Output:
         if self._failures_alone:
             return nullcontext()
         if not self._terminal.is_live(on_stderr=self._to_stderr):
+            if self._to_stderr:  # for a program, which reads the result
+                return nullcontext()
             return now_and_then(lambda: self._terminal.say(f"checking {progress.line()}"))
         self._live = Live(self._terminal, progress.lines, on_stderr=self._to_stderr)
         return self._live.shown()
@@ -297,6 +302,9 @@ def _grade(metrics: Mapping[str, Any]) -> str:
     if "grade" in metrics:
         found = metrics["grade"]
         told = f"grade {found['letter']} of the specification ({found['reason']}; {found['revision']})\n"
+        if "gradeOfAll" in metrics:
+            every, by = metrics["gradeOfAll"], metrics["framework"]
+            told += f"  with what is of the {by['name']} {by['version']}: grade {every['letter']} ({every['reason']})\n"
         if "ofPlugins" in metrics:
             told += f"  what plugins require ({metrics['ofPlugins']}) does not count for the grade\n"
         return told
@@ -312,11 +320,14 @@ def _flakes(report: Report) -> str:
     return "not always the same:\n" + "".join(f"  {name}: {what}\n" for name, what in flaky.items())
 
 
-def _report(text: str) -> tuple[str, str | None]:
+def _report(text: str, terminal: Terminal) -> tuple[str, str | None]:
     kind, colon, file = text.partition(":")
     REPORTERS.get(kind)
     if colon and not file:
         raise UsageError(f"--report {text} names no file", hint=f"--report {kind}:FILE, or --report {kind} for stdout")
+    if not colon and terminal.is_shown() and REPORTERS.get(kind).suffix == ".html":
+        hint = f"--report {kind}:report.html; --report {kind}:- prints it nevertheless"
+        raise UsageError(f"--report {kind} is not for a terminal, and names no file", hint=hint)
     return kind, file if colon and file != "-" else None
 
 

@@ -5,12 +5,13 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from mcp_conductor.cli.exit_codes import PROGRAMS
-from mcp_conductor.cli.flag_values import number
-from mcp_conductor.cli.flags import Flag, Given, Groups, help_page, parse
+from mcp_conductor.cli.flag_values import choice, number
+from mcp_conductor.cli.flags import ERRORS, HELP, Flag, Given, Groups, help_page, parse
 from mcp_conductor.cli.plugin_flag import PLUGIN_FLAG, load_named_plugins
-from mcp_conductor.cli.program import run_program
+from mcp_conductor.cli.program import output_form, run_program
 from mcp_conductor.cli.terminal import Terminal, print_to_stderr
 from mcp_conductor.errors import UsageError
+from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import render
 from mcp_conductor.text.redaction import secrets_by_name
 
@@ -29,27 +30,36 @@ if TYPE_CHECKING:
 ALLOW_HOST = Flag("--allow-host", "another name that the server is reached by (repeatable)", "NAME", many=True)
 FLAGS: Groups = {
     "Config": (
-        Flag("--config", "the file, if it is not given as a word", "FILE"),
-        Flag("--json", "read the file as JSON, regardless of its name"),
-        Flag("--yaml", "read the file as YAML, regardless of its name"),
-        Flag("--watch", "over HTTP: start again when the file changes; sessions end"),
+        Flag("--config", "the file, if it is not given as a word", "FILE", common=True),
+        Flag("--input-format", "read the file as json or yaml, regardless of its name", "FORM"),
+        Flag("--yaml", "the same as --input-format yaml", alias=True),
+        Flag("--watch", "over HTTP: start again when the file changes; sessions end", common=True),
         PLUGIN_FLAG,
     ),
     "In place of what the file says": (
-        Flag("--transport", "stdio, streamable-http or sse", "TRANSPORT"),
+        Flag("--transport", "stdio, streamable-http or sse", "TRANSPORT", common=True),
         Flag("--host", "the address to listen on; default 127.0.0.1", "HOST"),
-        Flag("--port", "the port to listen on; 0 takes any that is free, as does a file without a port", "PORT"),
+        Flag(
+            "--port",
+            "the port to listen on; 0 takes any that is free, as does a file without a port",
+            "PORT",
+            common=True,
+        ),
         ALLOW_HOST,
     ),
     "What is said": (
-        Flag("--verbose", "show every message on stderr, a line for each", short="-v"),
+        Flag("--verbose", "show every message on stderr, a line for each", short="-v", common=True),
         Flag("--record", "write every message to a file, as JSON lines", "FILE"),
     ),
     "Instead of serving": (
-        Flag("--validate", "check the file, and show what it defines; warns of what some clients cannot see"),
-        Flag("--list-presets", "show all presets and their params; with --json, as JSON"),
+        Flag(
+            "--validate", "check the file, and show what it defines; warns of what some clients cannot see", common=True
+        ),
+        Flag("--list-presets", "show all presets and their params", common=True),
         Flag("--print-schema", "show the JSON Schema of the file, for editors"),
-        Flag("--help", "show this text", short="-h"),
+        Flag("--json", "print JSON: --validate, --list-presets, a URL; while it serves, --input-format json, too"),
+        ERRORS,
+        HELP,
         Flag("--version", "show the version"),
     ),
 }
@@ -59,6 +69,7 @@ EXAMPLES = {
     "conductor serve server.yaml --validate": "is the file right? what does it define?",
     "conductor serve --list-presets": "what a file can have without writing it out",
 }
+_INSTEAD = ("--validate", "--list-presets", "--print-schema")  # of serving
 _TRANSPORTS = {"stdio": "stdio", "streamable-http": "streamable-http", "http": "streamable-http", "sse": "sse"}
 _LONGEST_SIGNATURE = 34
 
@@ -69,9 +80,15 @@ def main(argv: list[str], terminal: Terminal, *, program: str) -> int:
 
 
 def _main(argv: list[str], terminal: Terminal, program: str) -> int:
+    terminal.answers_as_json = False  # where it serves on stdio, stdout is for messages, also of a wrong command line
     given = parse(argv, FLAGS, server_words=False)
+    output_form(given, terminal)
+    terminal.answers_as_json &= any(flag in given for flag in _INSTEAD) or given.one("--transport") not in (
+        None,
+        "stdio",
+    )
     if "--help" in given:
-        terminal.show_help(_help(program))
+        terminal.show_help(_help(given, program))
     elif "--version" in given:
         from mcp_conductor.cli.version import version_line
 
@@ -84,7 +101,7 @@ def _main(argv: list[str], terminal: Terminal, program: str) -> int:
 
 def _run(given: Given, terminal: Terminal, program: str) -> int:
     if "--list-presets" in given:
-        terminal.show(_presets(as_json="--json" in given))
+        _show_presets(terminal)
     elif "--print-schema" in given:
         from mcp_conductor.server.config_schema import config_schema
 
@@ -94,7 +111,7 @@ def _run(given: Given, terminal: Terminal, program: str) -> int:
         if "--validate" in given:
             for each in config.warnings:
                 terminal.say_warning(each)
-            terminal.show(_summary(config))
+            terminal.answer(_summary(config), _summary_as_json(config))
         else:
             from mcp_conductor.cli.interruptible import run_interruptibly
 
@@ -117,13 +134,13 @@ def exit_codes(program: str) -> str:
     )
 
 
-def _help(program: str) -> str:
+def _help(given: Given, program: str) -> str:
     usage = (
         f"usage: {program} FILE [FLAGS]\n\n"
         "Serve MCP as a JSON or YAML file describes it: presets, definitions written out, faults on purpose.\n"
     )
     examples = {command.replace("conductor serve", program): what for command, what in EXAMPLES.items()}
-    return help_page(usage, FLAGS, examples, exit_codes(program))
+    return help_page(usage, FLAGS, examples, exit_codes(program), given=given, program=program)
 
 
 def _config(given: Given, terminal: Terminal, program: str) -> "ServerConfig":
@@ -131,13 +148,10 @@ def _config(given: Given, terminal: Terminal, program: str) -> "ServerConfig":
     from mcp_conductor.server.transport_file import Overrides
 
     path = _path(given, terminal, program)
-    if "--json" in given and "--yaml" in given:
-        raise UsageError("--json and --yaml exclude each other")
     kind = given.one("--transport")
     if kind is not None and kind not in _TRANSPORTS:
         raise UsageError(f"--transport takes stdio, streamable-http or sse, not {kind!r}")
     transport: Any = None if kind is None else _TRANSPORTS[kind]
-    json = True if "--json" in given else False if "--yaml" in given else None
     over = Overrides(
         transport=transport,
         host=given.one("--host"),
@@ -147,7 +161,26 @@ def _config(given: Given, terminal: Terminal, program: str) -> "ServerConfig":
     from mcp_conductor.cli.noted_variables import NotedVariables
 
     terminal.learn(secrets_by_name(terminal.environ))
-    return load(path, environ=NotedVariables(terminal), json=json, over=over)
+    return load(path, environ=NotedVariables(terminal), json=_is_json(path, given, terminal), over=over)
+
+
+def _is_json(path: str, given: Given, terminal: Terminal) -> bool | None:
+    """Whether the file is to be read as JSON, or as YAML; None where its name says so."""
+    form = choice(given, "--input-format", ("json", "yaml"))
+    if form is not None and "--yaml" in given:
+        raise UsageError("--input-format cannot be combined with --yaml")
+    if form is not None or "--yaml" in given:
+        if "--json" in given and "--yaml" in given and "--validate" not in given:
+            raise UsageError("--json cannot be combined with --yaml", hint="--input-format names one of them")
+        return form == "json"
+    if "--json" not in given:
+        return None
+    if "--validate" not in given:
+        return True
+    name = path.lower()
+    if name.endswith((".yaml", ".yml")):
+        terminal.say(f"note: --json prints JSON; --input-format json reads {path} as JSON")
+    return None if name.endswith((".json", ".jsonc", ".yaml", ".yml")) else True
 
 
 def _path(given: Given, terminal: Terminal, program: str) -> str:
@@ -176,6 +209,7 @@ async def _serve(config: "ServerConfig", given: Given, terminal: Terminal, again
     from mcp_conductor.cli.interruptible import serve_until_cancelled
     from mcp_conductor.server.server import Server
 
+    terminal.answers_as_json = "--json" in given and config.transport.type != "stdio"
     server = Server(config, terminal.say)
     with _observed(server, given, terminal):
         if "--watch" not in given:
@@ -222,7 +256,7 @@ def _host(server: "Server", terminal: Terminal, listener: "socket | None" = None
     from mcp_conductor.server.http.serving import serve_http
 
     def started(url: str) -> None:
-        terminal.say(f"Composable server listening at {url}")
+        terminal.announce(f"Composable server listening at {url}", url)
         _warn(config, terminal)
 
     return lambda stop: serve_http(server, config.transport, stop, started, listener=listener)
@@ -252,12 +286,25 @@ def _summary(config: "ServerConfig") -> str:
     return f"{config.info['name']}: {', '.join(parts) or 'nothing at all'}, on {config.transport.type}\n"
 
 
-def _presets(*, as_json: bool) -> str:
+def _summary_as_json(config: "ServerConfig") -> Json:
+    from mcp_conductor.report.error_text import error_members
+
+    return {
+        "serverInfo": config.info,
+        "transport": config.transport.type,
+        "tools": [each.name for each in config.tools],
+        "resources": [each.uri for each in config.resources],
+        "resourceTemplates": [each.listed["uriTemplate"] for each in config.templates],
+        "prompts": [each.name for each in config.prompts],
+        "faults": len(config.faults),
+        "warnings": [error_members(each) for each in config.warnings],
+    }
+
+
+def _show_presets(terminal: Terminal) -> None:
     from mcp_conductor.server.presets import MEMBERS, PRESETS
 
     presets = [preset for _, preset in PRESETS.items()]
-    if as_json:
-        return render([_preset_json(preset) for preset in presets], indent=2) + "\n"
     lines = []
     for member, kind in MEMBERS.items():
         lines.append(f"{member}:")
@@ -269,7 +316,7 @@ def _presets(*, as_json: bool) -> str:
                     shown = ""
                 lines.append(f"{shown:<{_LONGEST_SIGNATURE}}{preset.doc}")
         lines.append("")
-    return "\n".join(lines)
+    terminal.answer("\n".join(lines), [_preset_json(preset) for preset in presets])
 
 
 def _signature(preset: "Preset") -> str:

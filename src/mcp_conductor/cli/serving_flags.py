@@ -16,11 +16,11 @@ _TRANSPORTS = {"stdio": "stdio", "streamable-http": "streamable-http", "http": "
 def serving_flags(default_port: str) -> tuple[Flag, ...]:
     """The flags; DEFAULT_PORT says what is done without --port."""
     return (
-        Flag("--transport", "stdio (default), streamable-http or sse", "TRANSPORT"),
+        Flag("--transport", "stdio (default), streamable-http or sse", "TRANSPORT", common=True),
         Flag("--host", "the address to listen on; default 127.0.0.1", "HOST"),
-        Flag("--port", f"the port to listen on; {default_port}", "PORT"),
+        Flag("--port", f"the port to listen on; {default_port}", "PORT", common=True),
         ALLOW_HOST,
-        Flag("--token", "over HTTP: the bearer token that clients must send; @FILE or env:NAME", "SECRET"),
+        Flag("--token", "over HTTP: the bearer token that clients must send; @FILE or env:NAME", "SECRET", common=True),
     )
 
 
@@ -37,6 +37,10 @@ def served_transport(given: Given, default_port: int) -> "TransportConfig":
     )
     if kind == "stdio":
         over.check_stdio()
+        if "--json" in given:
+            raise UsageError(
+                "--json requires HTTP: on stdio, stdout is for messages", hint="--transport streamable-http"
+            )
         if "--token" in given:
             raise UsageError("--token has no meaning for stdio", hint="add --transport streamable-http")
     served: Any = _TRANSPORTS[kind]

@@ -3,8 +3,9 @@
 import os
 from typing import TYPE_CHECKING
 
+from mcp_conductor.cli.command import Command
 from mcp_conductor.cli.exit_codes import OK
-from mcp_conductor.cli.flags import Flag, Given, Groups, help_page, parse
+from mcp_conductor.cli.flags import ERROR_FORMS, ERRORS, HELP, Flag, Given, Groups
 from mcp_conductor.cli.terminal import ReaderGone, Terminal
 from mcp_conductor.errors import UsageError
 
@@ -23,7 +24,7 @@ FLAGS: Groups = {
             many=True,
         ),
         Flag("--name", "only what is about this tool, prompt or resource (repeatable)", "PATTERN", many=True),
-        Flag("--errors", "only requests that failed or were never answered, and what is not a message"),
+        Flag("--failed", "only requests that failed or were never answered, and what is not a message"),
         Flag("--source", "only client, server, stderr, http, note or process (repeatable)", "SOURCE", many=True),
         Flag("--since", "only from this time on; a bare number is seconds since the recording began", "TIME"),
         Flag("--until", "only up to this time", "TIME"),
@@ -33,7 +34,8 @@ FLAGS: Groups = {
         Flag("--follow", "show also what is written from now on, until Ctrl-C", short="-f"),
         Flag("--json", "write what is shown as a recording, to stdout"),
         Flag("--no-judge", "do not show on the page where the specification is broken"),
-        Flag("--help", "show this text", short="-h"),
+        ERRORS._replace(help="how errors are put on stderr: text (default) or json", metavar="", may=ERROR_FORMS),
+        HELP,
     ),
 }
 _USAGE = """\
@@ -45,7 +47,7 @@ and what breaks the specification.
 EXAMPLES = {
     "conductor show said.jsonl": "a line for each message",
     "conductor show said.jsonl --output said.html": "a page, in one file that needs no network",
-    "conductor show said.jsonl --method 'tools/*' --errors": "calls of tools that failed",
+    "conductor show said.jsonl --method 'tools/*' --failed": "calls of tools that failed",
     "conductor show said.jsonl --source stderr --since 1.5": "what the server wrote to stderr, later than that",
     "conductor show said.jsonl --follow": "also what is written from now on",
     "conductor show said.jsonl --session 2 --json": "one of several conversations, as a recording of its own",
@@ -53,14 +55,16 @@ EXAMPLES = {
 _EXIT_CODES = """\
 Exit codes: 0 shown, 2 the recording cannot be read, or the page cannot be written; 130 after Ctrl-C.
 """
+COMMAND = Command("conductor show", FLAGS, _USAGE, EXAMPLES, _EXIT_CODES)
 
 
 def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor show`: the exit code."""
-    given = parse(argv, FLAGS, program="conductor show")
-    if "--help" in given:
-        terminal.show_help(help_page(_USAGE, FLAGS, EXAMPLES, _EXIT_CODES))
+    if (given := COMMAND.read(argv, terminal)) is None:
         return OK
+    if "--errors" in given and given.one("--errors") is None:
+        terminal.say("note: --errors without text or json is an older name of --failed")
+        given = given.with_values({**given.values, "--failed": []})
     if len(given.words) != 1:
         raise UsageError(f"conductor show takes one recording, not {len(given.words)}", hint="conductor show FILE")
     from mcp_conductor.cli.show_filters import wanted_frames

@@ -10,7 +10,7 @@ from mcp_conductor.protocol.duration import offset
 from mcp_conductor.protocol.transcript import Source
 from mcp_conductor.recording.selection import Wanted
 
-_FILTERS = ("--method", "--name", "--errors", "--source", "--since", "--until")
+_FILTERS = ("--method", "--name", "--failed", "--source", "--since", "--until")
 
 
 def wanted_frames(given: Given) -> Wanted:
@@ -25,7 +25,7 @@ def wanted_frames(given: Given) -> Wanted:
     return Wanted(
         methods=tuple(given.all("--method")),
         names=tuple(given.all("--name")),
-        errors="--errors" in given,
+        errors="--failed" in given,
         sources=tuple(given.all("--source")),
         since=since,
         until=until,

@@ -26,8 +26,8 @@ from mcp_conductor.protocol.server_spec import (
 URL_FLAGS = ("--header", "--token", "--cacert", "--insecure", "--oauth")
 COMMAND_FLAGS = ("--env", "--cwd")
 TARGET_FLAGS = (
-    Flag("--config", "settings file: conductor.config.json, mcpServers or servers", "FILE"),
-    Flag("--server", "which server of the settings file", "NAME"),
+    Flag("--config", "settings file: conductor.config.json, mcpServers or servers", "FILE", common=True),
+    Flag("--server", "which server of the settings file", "NAME", common=True),
     Flag("--transport", "stdio, sse or http; by default, the URL or the command decides", "NAME"),
     Flag("--protocol", f"{', '.join(PROTOCOL_CHOICES[:3])} or a version; default handshake", "CHOICE"),
     Flag(
@@ -36,10 +36,15 @@ TARGET_FLAGS = (
         "'NAME: VALUE'",
         many=True,
     ),
-    Flag("--token", "the same as --header 'Authorization: Bearer TOKEN'; TOKEN may be @FILE or env:NAME", "TOKEN"),
+    Flag(
+        "--token",
+        "the same as --header 'Authorization: Bearer TOKEN'; TOKEN may be @FILE or env:NAME",
+        "TOKEN",
+        common=True,
+    ),
     Flag("--cacert", "certificate authorities to trust for TLS, instead of the system's", "FILE"),
     Flag("--insecure", "trust any certificate"),
-    Flag("--env", "environment variable of the server (repeatable)", "KEY=VALUE", many=True, short="-e"),
+    Flag("--env", "environment variable of the server (repeatable)", "KEY=VALUE", many=True, short="-e", common=True),
     Flag("--cwd", "directory to start the server in", "DIR"),
     PLUGIN_FLAG,
 )
@@ -115,7 +120,7 @@ def _named_target(given: Given, terminal: Terminal, transport: str | None, progr
     file = given.one("--config")
     if given.words:
         if file is not None:
-            raise UsageError(f"both a server ({given.words[0]!r}) and --config are given", hint="name the server once")
+            raise UsageError(f"both a server ({given.words[0]!r}) and --config are given", hint=_named_once(given))
         if "--server" in given:
             raise UsageError("--server names an entry of a settings file", hint="give --config, and no other words")
         return from_words(_with_scheme(given.words, transport, terminal), transport=transport)
@@ -152,6 +157,15 @@ def _ways(program: str) -> str:
     if program in ("mcp-cli", "conductor call"):
         return f"{program} COMMAND … or {program} URL or {program} --config FILE"
     return f"{program} … -- COMMAND …, or -- URL, or --config FILE"
+
+
+def _named_once(given: Given) -> str:
+    if "://" in given.words[0]:
+        return "name the server once"
+    from shlex import join
+
+    server = join([*given.words, "--config", given.need("--config")])
+    return f"name the server once; if --config is a flag of the server: {given.program} -- {server} -- …"
 
 
 def servers_of_file(given: Given, terminal: Terminal) -> "dict[str, ServerSpec | ConfigError]":

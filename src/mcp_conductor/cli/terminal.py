@@ -11,7 +11,7 @@ import stat
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from mcp_conductor import posix
 from mcp_conductor.cli.exit_codes import code_of_signal
@@ -22,6 +22,7 @@ from mcp_conductor.text.visible import seen_in_json, visible
 # The colours of reporters.diagnostic, and no others: one could hide what follows.
 _OUR_COLOURS = r"(\x1b\[(?:0|(?:[12]|3[1236])(?:;(?:[12]|3[1236]))*)m)"
 
+_MAX_ERRORS = 100  # that --json puts on stdout
 _ROOM = 4000  # bytes that a pipe takes without waiting, if it takes any
 
 
@@ -55,6 +56,9 @@ class Terminal:
         self.directory = directory
         self.redactor = Redactor()  # of this run
         self.errors_as_json = False  # --errors json
+        self.answers_as_json = False  # --json: stdout has JSON alone
+        self._errors: list[ConductorError] = []  # that were said
+        self._has_written = False  # to stdout
 
     @classmethod
     def of_process(cls, *, bad: int) -> "Terminal":
@@ -73,8 +77,35 @@ class Terminal:
         self.redactor.learn(secrets)
 
     def show(self, text: str, *, colour: bool = False) -> None:
-        """Put text for people on stdout, now; raises ReaderGone when it is not read any more."""
-        self._write(self._safe(text, colour=colour))
+        """Put text for people on stdout, or with --json on stderr; raises ReaderGone when it is not read any more."""
+        if self.answers_as_json:
+            self.say(text.removesuffix("\n"), colour=colour)
+        else:
+            self._write(self._safe(text, colour=colour))
+
+    def answer(self, text: str, value: Any) -> None:
+        """Put the answer of a command on stdout: TEXT for people, or with --json the VALUE."""
+        if self.answers_as_json:
+            from mcp_conductor.protocol.message import render
+
+            text = self.redactor.redact(render(value, 2)) + "\n"
+            self._write(seen_in_json(text) if self.is_shown() else text)
+        else:
+            self.show(text)
+
+    def announce(self, text: str, url: str) -> None:
+        """Say on stderr that clients can connect to URL; with --json, put it on stdout too."""
+        self.say(text)
+        if self.answers_as_json:
+            self.answer("", {"url": url})
+
+    def answer_with_errors(self) -> None:
+        """With --json, put on stdout the errors that were said, if there is no other answer."""
+        if self.answers_as_json and self._errors and not self._has_written:
+            from mcp_conductor.report.error_text import errors_as_json
+
+            with suppress(ReaderGone):
+                self.answer("", errors_as_json(self._errors))
 
     def show_help(self, page: str) -> None:
         """Put a page of --help on stdout; on a terminal, its lines are no longer than those of the terminal."""
@@ -83,7 +114,7 @@ class Terminal:
             from mcp_conductor.cli.narrow_help import narrowed
 
             page = narrowed(page, width)
-        self.show(page)
+        self._write(self._safe(page, colour=False))
 
     def say(self, text: str, *, colour: bool = False) -> None:
         """Put a line for people on stderr; a closed stderr is ignored."""
@@ -93,14 +124,21 @@ class Terminal:
 
     def say_error(self, error: ConductorError) -> None:
         """Put on stderr what the person who must act has to know of ERROR."""
+        self._note(error)
         self.say(self.error_text(error))
 
     def say_bug(self, what: str, *, hint: str | None = None) -> None:
         """Put on stderr that something went wrong which never should."""
+        error = InternalError(what, hint=hint)
         if self.errors_as_json:
-            self.say_error(InternalError(what, hint=hint))
+            self.say_error(error)
         else:
+            self._note(error)
             self.say(f"internal error: {what}" + (f"\n  hint: {hint}" if hint else ""))
+
+    def _note(self, error: ConductorError) -> None:
+        if len(self._errors) < _MAX_ERRORS:
+            self._errors.append(error)
 
     def error_text(self, error: ConductorError) -> str:
         """What is put on stderr of ERROR: text for a person, or lines of JSON for a program."""
@@ -141,6 +179,7 @@ class Terminal:
     def _write(self, text: str) -> None:
         if self.stdout is None:
             raise ReaderGone
+        self._has_written = True
         data = _encoded(text)
         try:
             _put(self.stdout, data)

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from mcp_conductor.cli.command import Command
 from mcp_conductor.cli.exit_codes import OK
-from mcp_conductor.cli.flags import help_page, parse
 from mcp_conductor.cli.run_flags import FLAGS, in_our_words
 from mcp_conductor.cli.secret_flags import read_secrets
 from mcp_conductor.cli.terminal import Terminal
@@ -30,14 +30,13 @@ _EXIT_CODES = """\
 Exit codes: 0 all passed, 1 some failed, 2 nothing could be run, or a report or snapshot could not be written,
 3 a server could not be started or went away, 70 a bug of ours, 124 --timeout exceeded, 130 and 143 interrupted.
 """
+COMMAND = Command("conductor test", FLAGS, _USAGE, EXAMPLES, _EXIT_CODES, server_words=False)
 
 
 def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor test`: the exit code."""
-    given = parse(argv, FLAGS, server_words=False)
-    if "--help" in given:
-        terminal.show_help(help_page(_USAGE, FLAGS, EXAMPLES, _EXIT_CODES))
-        return 0
+    if (given := COMMAND.read(argv, terminal)) is None:
+        return OK
     from mcp_conductor.cli.test_run import TestRun
 
     given = read_secrets(in_our_words(given), terminal)

@@ -21,6 +21,7 @@ from mcp_conductor.cli.secret_flags import secrets_of_flags
 from mcp_conductor.cli.terminal import Terminal, tell_all
 from mcp_conductor.cli.wanted_tests import WantedTests
 from mcp_conductor.errors import Location, UsageError
+from mcp_conductor.protocol.server_spec import server_name
 from mcp_conductor.report.formats.wording import warning_text
 from mcp_conductor.report.model import BAD, Finding, Outcome, Report, strict, strict_outcome
 from mcp_conductor.suites.language.variables import Variables
@@ -125,9 +126,8 @@ class TestRun:
         if plan.only is not None and (self._output.silent or "--collect-only" in self._given):
             self._terminal.say(f"warning: {warning_text(plan.only)}")
         if "--collect-only" in self._given:
-            for job in plan.jobs:
-                for case in job.cases:
-                    self._terminal.show(f"{job.identity(case)}\n")
+            tests = [job.identity(case) for job in plan.jobs for case in job.cases]
+            self._terminal.answer("".join(f"{test}\n" for test in tests), {"tests": tests})
             return False
         if self._options.recordings is not None:
             self._options.recordings.make()
@@ -226,6 +226,7 @@ class TestRun:
         report = Report(
             kind="test",
             target=", ".join(suite.file for suite in plan.suites),
+            name=server_name(job.spec for job in plan.jobs),
             server={} if server is None else server.server,
             protocol_version=None if server is None else server.protocol_version,
             started=started,

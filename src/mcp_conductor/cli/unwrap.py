@@ -1,10 +1,12 @@
 """`conductor unwrap`: undo what `conductor wrap` has done."""
 
-from mcp_conductor.cli.flags import Flag, Groups, help_page, parse
+from mcp_conductor.cli.command import Command
+from mcp_conductor.cli.exit_codes import OK
+from mcp_conductor.cli.flags import ERRORS, HELP, JSON, Groups
 from mcp_conductor.cli.terminal import Terminal
-from mcp_conductor.cli.wrap import EXIT_CODES, named
+from mcp_conductor.cli.wrap import EXIT_CODES, change_members, named
 
-FLAGS: Groups = {"Running": (Flag("--help", "show this text", short="-h"),)}
+FLAGS: Groups = {"Output": (JSON, ERRORS, HELP)}
 _USAGE = """\
 usage: conductor unwrap CLIENT [SERVER]
 
@@ -12,18 +14,17 @@ Take `conductor record` out of the settings of a client again, where `conductor 
 as there. If nothing else was changed, the file becomes what it was, byte for byte.
 """
 EXAMPLES = {"conductor unwrap claude-desktop files": "record this server no more"}
+COMMAND = Command("conductor unwrap", FLAGS, _USAGE, EXAMPLES, EXIT_CODES, server_words=False)
 
 
 def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor unwrap`: the exit code."""
-    given = parse(argv, FLAGS, server_words=False)
-    if "--help" in given:
-        terminal.show_help(help_page(_USAGE, FLAGS, EXAMPLES, EXIT_CODES))
-        return 0
+    if (given := COMMAND.read(argv, terminal)) is None:
+        return OK
     settings, shown, server = named(given, terminal, "unwrap")
     change = settings.unwrap(server)
+    text = f"{shown}: {server} is not recorded by wrap; nothing was changed\n"
     if change.done:
-        terminal.show(f"{shown}: {server} is recorded no more; restart the client\n  recordings: {change.recording}\n")
-    else:
-        terminal.show(f"{shown}: {server} is not recorded by wrap; nothing was changed\n")
-    return 0
+        text = f"{shown}: {server} is recorded no more; restart the client\n  recordings: {change.recording}\n"
+    terminal.answer(text, change_members(shown, server, change))
+    return OK

@@ -1,7 +1,9 @@
 """`conductor verify`: does another server still say what a recording says?"""
 
 from mcp_conductor.cli.budget_flags import LIMIT_FLAGS
-from mcp_conductor.cli.flags import Flag, Given, Groups, help_page, parse
+from mcp_conductor.cli.command import Command
+from mcp_conductor.cli.exit_codes import OK
+from mcp_conductor.cli.flags import HELP, Flag, Given, Groups
 from mcp_conductor.cli.run_flags import OUTPUT_FLAGS
 from mcp_conductor.cli.secret_flags import read_secrets
 from mcp_conductor.cli.target import TARGET_FLAGS, load_plugins
@@ -11,12 +13,24 @@ from mcp_conductor.errors import UsageError
 FLAGS: Groups = {
     "Server": tuple(flag for flag in TARGET_FLAGS if flag.name != "--protocol"),  # which the recorded client decides
     "What is compared": (
-        Flag("--ignore", "a path of answers that may differ: result.content[*].text (repeatable)", "PATH", many=True),
-        Flag("--session", "which of several conversations to play; default: the first with a result", "N"),
+        Flag(
+            "--ignore",
+            "a path of answers that may differ: result.content[*].text (repeatable)",
+            "PATH",
+            many=True,
+            common=True,
+        ),
+        Flag("--strict", "times and UUIDs must be the recorded ones too; ids that flow may still differ"),
+        Flag(
+            "--session",
+            "which of several conversations to play, or all; default: the first with a result",
+            "N|all",
+            common=True,
+        ),
         Flag("--timeout", "time limit of each answer; default 10s, or longer if it took longer then", "TIME"),
     ),
     "Limits": LIMIT_FLAGS,
-    "Output": (*OUTPUT_FLAGS, Flag("--help", "show this text", short="-h")),
+    "Output": (*OUTPUT_FLAGS, HELP),
 }
 _USAGE = """\
 usage: conductor verify FILE [FLAGS] -- COMMAND [ARGS …]
@@ -24,7 +38,8 @@ usage: conductor verify FILE [FLAGS] -- COMMAND [ARGS …]
        conductor verify FILE --config FILE --server NAME
 
 Play the client of a recording to a server, and show where the answers differ from the recorded ones. Ids, cursors and
-other values that came in an answer and were sent later are those of this server. Times and UUIDs may differ.
+other values that came in an answer and were sent later are those of this server. Times and UUIDs may differ, unless
+--strict is given.
 """
 EXAMPLES = {
     "conductor verify said.jsonl -- python server.py": "does it still say the same?",
@@ -36,14 +51,13 @@ _EXIT_CODES = """\
 Exit codes: 0 nothing differs, 1 something does, 2 could not run, or a report could not be written, 3 the server could
 not be started or went away.
 """
+COMMAND = Command("conductor verify", FLAGS, _USAGE, EXAMPLES, _EXIT_CODES, server_words=False)
 
 
 def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor verify`: the exit code."""
-    given = parse(argv, FLAGS, server_words=False, program="conductor verify")
-    if "--help" in given:
-        terminal.show_help(help_page(_USAGE, FLAGS, EXAMPLES, _EXIT_CODES))
-        return 0
+    if (given := COMMAND.read(argv, terminal)) is None:
+        return OK
     if not given.words:
         raise UsageError("no recording is given", hint="conductor verify FILE -- COMMAND")
     file, *words = given.words

@@ -47,6 +47,7 @@ class WantedTests:
             in_ci=self.in_ci,
             strict="--strict" in given,
             allow_only="--allow-only" in given,
+            allow_outside="--allow-outside" in given,
         )
         return Planning(
             wanted,

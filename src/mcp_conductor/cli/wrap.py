@@ -4,14 +4,16 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from mcp_conductor.cli.flags import Flag, Given, Groups, help_page, parse
+from mcp_conductor.cli.command import Command
+from mcp_conductor.cli.exit_codes import OK
+from mcp_conductor.cli.flags import ERRORS, HELP, JSON, Flag, Given, Groups
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 
 if TYPE_CHECKING:
-    from mcp_conductor.proxy.wrapping import ClientSettings
+    from mcp_conductor.protocol import Json
+    from mcp_conductor.proxy.wrapping import Change, ClientSettings
 
-_HELP = Flag("--help", "show this text", short="-h")
 FLAGS: Groups = {
     "Recording": (
         Flag(
@@ -21,7 +23,7 @@ FLAGS: Groups = {
             short="-o",
         ),
     ),
-    "Running": (_HELP,),
+    "Output": (JSON, ERRORS, HELP),
 }
 _USAGE = """\
 usage: conductor wrap CLIENT [SERVER] [FLAGS]
@@ -37,26 +39,31 @@ EXAMPLES = {
 EXIT_CODES = """\
 Exit codes: 0 done, or it was so already, 2 could not be done.
 """
+COMMAND = Command("conductor wrap", FLAGS, _USAGE, EXAMPLES, EXIT_CODES, server_words=False)
 
 
 def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor wrap`: the exit code."""
-    given = parse(argv, FLAGS, server_words=False)
-    if "--help" in given:
-        terminal.show_help(help_page(_USAGE, FLAGS, EXAMPLES, EXIT_CODES))
-        return 0
+    if (given := COMMAND.read(argv, terminal)) is None:
+        return OK
     from mcp_conductor.proxy.wrapping import BACKUP
 
     settings, shown, server = named(given, terminal, "wrap")
     change = settings.wrap(server, _output(given, terminal, server))
+    text = f"{shown}: {server} is recorded already, to {change.recording}\n"
     if change.done:
-        terminal.show(
+        text = (
             f"{shown}: {server} is recorded now, to {change.recording}\n"
             f"  the file before is {shown}{BACKUP}; restart the client\n"
         )
-    else:
-        terminal.show(f"{shown}: {server} is recorded already, to {change.recording}\n")
-    return 0
+    backup = {"backup": f"{shown}{BACKUP}"} if change.done else {}
+    terminal.answer(text, {**change_members(shown, server, change), **backup})
+    return OK
+
+
+def change_members(file: str, server: str, change: "Change") -> "Json":
+    """What was changed in the settings FILE of a client, as --json shows it."""
+    return {"file": file, "server": server, "changed": change.done, "recording": change.recording}
 
 
 def named(given: Given, terminal: Terminal, command: str) -> "tuple[ClientSettings, str, str]":

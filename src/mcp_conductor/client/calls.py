@@ -125,14 +125,17 @@ async def list_tools(session: Requests) -> list[Tool]:
 
 
 async def list_resources(session: Requests) -> list[Resource]:
+    """Return all resources, of all pages."""
     return Resource.each(await _items(session, "resources/list"))
 
 
 async def list_resource_templates(session: Requests) -> list[ResourceTemplate]:
+    """Return all templates of resources, of all pages."""
     return ResourceTemplate.each(await _items(session, "resources/templates/list"))
 
 
 async def list_prompts(session: Requests) -> list[Prompt]:
+    """Return all prompts, of all pages."""
     return Prompt.each(await _items(session, "prompts/list"))
 
 
@@ -193,6 +196,7 @@ async def _insist_on_output_schema(session: Requests, name: str, result: ToolRes
 async def read_resource(
     session: Requests, uri: str, *, meta: Json | None = None, timeout: float | None = None
 ) -> ReadResult:
+    """Read a resource, with the contents as views."""
     return ReadResult(await session.request("resources/read", _with({"uri": uri}, meta), timeout=timeout))
 
 
@@ -204,6 +208,7 @@ async def get_prompt(
     meta: Json | None = None,
     timeout: float | None = None,
 ) -> PromptResult:
+    """Get the messages of a prompt, whose arguments are texts."""
     params = {"name": name, "arguments": dict(arguments or {})}
     return PromptResult(await session.request("prompts/get", _with(params, meta), timeout=timeout))
 

@@ -109,14 +109,15 @@ async def connect(
     AUTH is a token, a function that returns one, or OAuth(…). CLIENT_INFO is who the server is told that we are. With
     VALIDATE, `call_tool` raises ProtocolError for results that do not fit the output schema of their tool.
 
-    LENIENT opens it as mcp-aegis does: a server may leave things out of its answer, hears `initialized` by its old name
-    too, and gets time to read each of these messages by itself.
-    One that NEEDS_VERSION is refused where it names none; otherwise it is taken to speak what it was asked for.
-    PROBE_SECONDS is how long `auto` waits for an answer to server/discover before it sends initialize as well.
     BUDGETS limit how much is taken in of what the server says. ON_UNSUBSCRIBED hears when a subscription of the modern
-    era is over, and whether it was lost; ON_REOPENED, when a server at a URL ended its session and a new one has begun.
-    ON_REQUEST gets the requests of the server, and answers them by `session.send`.
+    era is over, and whether it was lost.
     """
+    # AUTHORIZE is the way of `mcp-cli` to a token. LENIENT opens it as mcp-aegis does: a server may leave things out of
+    # its answer, hears `initialized` by its old name too, and gets time to read each of these messages by itself. One
+    # that NEEDS_VERSION is refused where it names none; otherwise it is taken to speak what it was asked for.
+    # PROBE_SECONDS is how long `auto` waits for an answer to server/discover before it sends initialize as well.
+    # ON_REOPENED hears when a server at a URL ended its session and a new one has begun; ON_REQUEST gets the requests
+    # of the server, and answers them by `session.send`.
     _check_options(timeout, on_log=on_log, on_notification=on_notification, on_incoming=on_incoming)
     context: Json = {"platform": sys.platform, "supportedTransports": list(supported_transports(sys.platform))}
     with _errors_with(context):

@@ -150,6 +150,7 @@ class Session:
         self.capabilities = as_object(opened.get("capabilities"))
 
     def client_capabilities(self, dialect: Dialect) -> Json:
+        """Return the capabilities that we declare in a revision."""
         capabilities = self.answers.capabilities(dialect)
         if self._options.extensions and not dialect.handshake:
             capabilities["extensions"] = self._options.extensions
@@ -170,6 +171,7 @@ class Session:
     # Ids of our requests.
 
     def next_id(self) -> int:
+        """Return the next id of a request, which no other request gets."""
         return self._next_id()
 
     def avoid_ids(self, ids: Iterable[int]) -> None:
@@ -247,6 +249,7 @@ class Session:
         return await self._wire.say(text, timeout=timeout)
 
     async def notify(self, method: str, params: Json | None = None) -> None:
+        """Send a notification."""
         self.send(compose(method, params))
 
     async def listen(self, notifications: Json, meta: Json | None = None) -> Message:

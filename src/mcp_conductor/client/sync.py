@@ -10,9 +10,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 from weakref import finalize
 
-from mcp_conductor.client.connect import connect
 from mcp_conductor.client.held_context import HeldContext
 from mcp_conductor.client.loop_thread import LoopThread
+from mcp_conductor.client.public import connect
 from mcp_conductor.client.session import Session
 from mcp_conductor.client.subscriptions import Subscription
 from mcp_conductor.protocol import Json

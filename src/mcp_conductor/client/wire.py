@@ -291,9 +291,11 @@ class Wire:
         return self._waiting.add(message, self._timeout if timeout is None else timeout)
 
     def _give_up(self, request: Message, reason: str) -> None:
-        if request.id is None or self._ledger.lost(request.id, self._now()) is None:
+        if request.id is None:
             return
         self._waiting.forget(request.id)
+        if self._ledger.lost(request.id, self._now()) is None:
+            return
         self._transport.abandon(request.id)
         # basic/utilities/cancellation: initialize is never cancelled; server/discover may have met an old server.
         by_closing = self._transport.cancels_by_closing and not self._dialect.handshake

@@ -82,7 +82,9 @@ class Field:
             found = Mistakes() if mistakes is None else mistakes
             for key in unknown[:MOST]:
                 hint = advice(key) or _which(key, known)
-                found.add(self.member(key, None).mistake("is not a known key", hint))
+                mistake = self.member(key, None).mistake("is not a known key", hint)
+                mistake.where = mistake.where and mistake.where.of_key(key)
+                found.add(mistake)
             found.leave_out(len(unknown[MOST:]))
             if mistakes is None:
                 found.tell()

@@ -22,6 +22,7 @@ from mcp_conductor.protocol.duration import seconds
 from mcp_conductor.protocol.environment_variables import filled
 from mcp_conductor.protocol.message import compact, kind_of
 from mcp_conductor.protocol.server_spec import (
+    MAX_NAME_LENGTH,
     TRANSPORTS,
     HttpSpec,
     ServerSpec,
@@ -31,6 +32,7 @@ from mcp_conductor.protocol.server_spec import (
     is_sse,
     url_problem,
 )
+from mcp_conductor.text.visible import cut
 from mcp_conductor.values import dataclass
 
 # Other clients' words for Streamable HTTP.
@@ -90,7 +92,11 @@ def from_settings(settings: Any, around: Surroundings, server: str | None = None
         raise ConfigError(f"{around.file}: must be an object, not {kind_of(settings)}", where=around.locate(()))
     table = _table(settings)
     if table is None:
-        return _Entry(settings, (), around, str(settings.get("name", ""))).flat(server)
+        name = settings.get("name", "")
+        entry = _Entry(settings, (), around, name if isinstance(name, str) else "")
+        if not isinstance(name, str):
+            entry.note(("name",), f"must be a string, not {kind_of(name)}")
+        return entry.flat(server)
     entries = settings[table]
     if not isinstance(entries, dict) or not entries:
         raise ConfigError(
@@ -178,7 +184,7 @@ class _Entry:
 
     def mistake(self, at: Path, problem: str, hint: str | None = None) -> ConfigError:
         """A mistake of the whole server, best seen at AT."""
-        who = f"server {self.name!r}: " if self.name else ""
+        who = f"server {cut(self.name, MAX_NAME_LENGTH)!r}: " if self.name else ""
         where = self.around.locate(self.path + at)
         return ConfigError(f"{self.around.file}: {who}{problem}", hint=hint, where=where)
 
@@ -194,7 +200,9 @@ class _Entry:
         for key in unknown[:MOST]:
             near = nearest(key, (*KEYS, *TABLES))
             hint = f"did you mean {near!r}?" if near else f"known: {_list(tuple(KEYS))}"
-            self.mistakes.add(self.mistake((key,), f"unknown key {key!r}", hint))
+            mistake = self.mistake((key,), f"unknown key {key!r}", hint)
+            mistake.where = mistake.where and mistake.where.of_key(key)
+            self.mistakes.add(mistake)
         self.mistakes.leave_out(len(unknown[MOST:]))
         return self.spec().starting_within(_FLAT_STARTUP_TIMEOUT)
 
@@ -208,7 +216,10 @@ class _Entry:
             looked_at = islice(self.entry, _MOST_KEYS)
             near = next((key for key in looked_at if nearest(key, ("command", "url")) is not None), None)
             hint = f"is {near!r} a misspelled key?" if near else "give it one of them"
-            raise self.mistake((near,) if near else (), "has neither 'command' nor 'url'", hint)
+            mistake = self.mistake((near,) if near else (), "has neither 'command' nor 'url'", hint)
+            if near and mistake.where:
+                mistake.where = mistake.where.of_key(near)
+            raise mistake
         spec = self.stdio() if has_command else self.elsewhere() or self.http()
         self.mistakes.tell()
         return spec

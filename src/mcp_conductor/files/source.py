@@ -35,6 +35,8 @@ class Document:
     json: bool
     common: CommonYaml | None = None  # YAML that was read without places, except for some
     begins: int = 1  # the line of the file on which the text begins
+    limit: str | None = None  # the directory whose files it may name; None: any
+    quoted: bool = True  # whether messages may show its lines
 
     @cached_property
     def root(self) -> Any:
@@ -52,9 +54,11 @@ class Document:
                 line, column = start[0], start[1] + 1
                 source = self._lines[line]
                 end = max(column, len(source.partition(" #")[0].rstrip())) + 1  # as `_written` has it
-                return Location(self.file, self.begins + line, column, source, (column, end))
+                return Location(self.file, self.begins + line, column, source if self.quoted else "", (column, end))
             found = self._find_node(path)
-            return None if found is None else self._location_of(*found)
+            where = None if found is None else self._location_of(*found)
+            # Of a whole file there is no value on one line to mark: what is there is its first member.
+            return where if path or where is None else Location(where.file, where.line, where.column, where.source)
         place, (first, last) = self._json_places.find(path)
         begin = self.text.rfind("\n", 0, place) + 1
         same_line = "\n" not in self.text[place:last]
@@ -62,7 +66,12 @@ class Document:
         return self._location(self.text.count("\n", 0, place) + 1, place - begin + 1, value)
 
     def lines(self, path: Path) -> tuple[int, int]:
-        """The first and the last line of the value at PATH; of JSON, only the first is known."""
+        """Return the first and the last line of the value at PATH; of JSON, only the first is known."""
+        if path not in self._known_lines:
+            self._known_lines[path] = self._find_lines(path)
+        return self._known_lines[path]
+
+    def _find_lines(self, path: Path) -> tuple[int, int]:
         node = self.root
         for step in path:
             child = _below(node, step)
@@ -70,17 +79,32 @@ class Document:
                 where = self.locate(path)
                 return (1, 1) if where is None else (where.line, where.line)
             node = child[0]
-        end = node.end_mark
-        # A block ends where the next one begins: in the first column of a line that is not its own.
-        return node.start_mark.line + 1, max(node.start_mark.line, end.line - (end.column == 0)) + 1
+        (first, column), (last, end) = map(self._place, (node.start_mark, node.end_mark))
+        if not node.flow_style and node.id != "scalar":
+            # A block ends where the next one begins, so blank lines and comments between them have to be left out.
+            last -= last > first and not self._lines[last][:end].strip()
+            while last > first and _is_outside(self._lines[last], column):
+                last -= 1
+        return self._line_of_dash(first) + 1, last + 1
+
+    def _line_of_dash(self, first: int) -> int:
+        """The line of the dash of an item that begins in the line FIRST."""
+        above = first - 1
+        while above > 0 and _is_outside(self._lines[above], len(self._lines[above])):
+            above -= 1
+        return above if self._lines[above].partition("#")[0].strip() == "-" else first
+
+    def _place(self, mark: Any) -> tuple[int, int]:
+        """The line and the column of MARK, from 0; its own lines also end at U+0085, U+2028 and U+2029."""
+        begin = self.text.rfind("\n", 0, mark.index) + 1
+        return self.text.count("\n", 0, mark.index), mark.index - begin
 
     def _location_of(self, node: Any, mark: Any) -> Location:
         """The place MARK; the value is NODE, if that stands on the same line, else all that stands there."""
-        start, end = node.start_mark, node.end_mark
-        line, column = mark.line, mark.column + 1
-        if start.line == end.line == line and end.column > start.column:
-            return self._location(line + 1, column, (start.column + 1, end.column + 1))
-        return self._location(line + 1, column, self._written(line, column))
+        (line, column), start, end = map(self._place, (mark, node.start_mark, node.end_mark))
+        if start[0] == end[0] == line and end > start:
+            return self._location(line + 1, column + 1, (start[1] + 1, end[1] + 1))
+        return self._location(line + 1, column + 1, self._written(line, column + 1))
 
     def _written(self, line: int, column: int) -> tuple[int, int]:
         """From COLUMN to the end of what is written in LINE."""
@@ -102,7 +126,7 @@ class Document:
         return places[index] if isinstance(item, dict) and len(item) > 1 else None
 
     def _location(self, line: int, column: int, value: tuple[int, int] | None = None) -> Location:
-        source = self._lines[line - 1] if line <= len(self._lines) else ""
+        source = self._lines[line - 1] if self.quoted and line <= len(self._lines) else ""
         return Location(self.file, self.begins + line - 1, column, source, value)
 
     def lacks(self, part: str) -> bool:
@@ -119,6 +143,10 @@ class Document:
     @cached_property
     def memory(self) -> dict[Any, Any]:
         """What readers of this document have made of parts that stand in it more than once."""
+        return {}
+
+    @cached_property
+    def _known_lines(self) -> dict[Path, tuple[int, int]]:
         return {}
 
     @cached_property
@@ -145,9 +173,11 @@ class Document:
         return node, mark
 
 
-def load(path: str, shown: str | None = None, *, json: bool | None = None) -> Document:
+def load(
+    path: str, shown: str | None = None, *, json: bool | None = None, limit: str | None = None, quoted: bool = True
+) -> Document:
     """Read the JSON or YAML file at PATH; messages call it SHOWN. Its name decides the format, unless JSON is given."""
-    return parse(load_text(path, shown), shown or path, json=json)
+    return parse(load_text(path, shown), shown or path, json=json, limit=limit, quoted=quoted)
 
 
 def load_text(path: str, shown: str | None = None) -> str:
@@ -164,19 +194,25 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
 
 
-def parse(text: str, file: str, *, json: bool | None = None) -> Document:
+def parse(text: str, file: str, *, json: bool | None = None, limit: str | None = None, quoted: bool = True) -> Document:
     """Read JSON (if FILE is called so, or JSON is true) or YAML text."""
     if _is_json(file) if json is None else json:
-        return Document(file, text, _parse_json(text, file), json=True)
+        return Document(file, text, _parse_json(text, file), json=True, limit=limit, quoted=quoted)
     common = read_common_yaml(text)
     if common is not None:
-        return Document(file, text, common.data, json=False, common=common)
+        return Document(file, text, common.data, json=False, common=common, limit=limit, quoted=quoted)
     from mcp_conductor.files.yaml_nodes import compose, construct
 
     root = compose(file, text)
-    document = Document(file, text, construct(root, file, text), json=False)
+    document = Document(file, text, construct(root, file, text), json=False, limit=limit, quoted=quoted)
     document.__dict__["root"] = root  # it is not read again for its places
     return document
+
+
+def _is_outside(line: str, column: int) -> bool:
+    """Whether LINE is blank, or a comment before COLUMN."""
+    written = line.strip()
+    return not written or (written[0] == "#" and len(line) - len(line.lstrip()) < column)
 
 
 def _below(node: Any, step: str | int) -> Any:

@@ -4,7 +4,7 @@ A server in our own process is reached without either (`in_process_spec`). All o
 what others add; no other module asks which of them it has.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any, ClassVar, TypeGuard
 
@@ -18,12 +18,20 @@ from mcp_conductor.text.redaction import (
     secrets_of_url,
     secrets_of_words,
 )
+from mcp_conductor.text.visible import cut, one_line
 from mcp_conductor.values import dataclass
 
+MAX_NAME_LENGTH = 100  # characters of a name that are shown
 TRANSPORTS = ("stdio", "sse", "http")
 # Where there are no processes to start.
 _NO_PROCESSES = ("emscripten", "wasi", "ios", "tvos", "watchos")
 _GUESSED_ENDPOINT_SECONDS = 3.0  # for the first event, where HTTP+SSE is only a guess
+
+
+def server_name(specs: "Iterable[ServerSpec]") -> str:
+    """What the settings call the server of all SPECS; nothing, if there are several."""
+    names = {spec.name for spec in specs}
+    return cut(one_line(names.pop()), MAX_NAME_LENGTH) if len(names) == 1 else ""
 
 
 def supported_transports(platform: str) -> tuple[str, ...]:
@@ -42,7 +50,7 @@ class ServerSpec:
     started_by_us: ClassVar[bool] = False  # so that we can start it once more
 
     def __str__(self) -> str:
-        return self.name or self.label
+        return cut(self.name, MAX_NAME_LENGTH) or self.label
 
     @property
     def kind(self) -> str:

@@ -115,7 +115,7 @@ class HttpProxy:
         path = target.partition("?")[0]
         if not path.startswith("/"):  # it would not be a part of the server's address
             raise HttpRefused(400, f"{cut(target, _MOST_SHOWN)!r} is not a path of the server")
-        recorded = self._sessions.exchange()
+        recorded = self._sessions.exchange(exchange.gone)  # which is that of its connection
         if self.is_endpoint(target):
             recorded.join(target)
         else:  # a stream that was opened without a name may get one by its first event

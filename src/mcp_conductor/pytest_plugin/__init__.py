@@ -54,6 +54,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--conductor-update-snapshots", action="store_true", help="replace the snapshots by what the server answers now"
     )
     group.addoption("--conductor-allow-only", action="store_true", help="allow `only: true` where CI is set")
+    outside = "let test files name files outside their directories"
+    group.addoption("--conductor-allow-outside", action="store_true", help=outside)
     group.addoption(
         "--conductor-no-judge", action="store_true", help="do not warn when a server breaks the specification"
     )

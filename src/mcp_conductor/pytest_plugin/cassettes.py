@@ -124,8 +124,7 @@ def _forget(ignore: Sequence[str]) -> Forget | None:
     """What leaves out of a request what IGNORE names."""
     if not ignore:
         return None
-    from mcp_conductor.suites.verifying.alignment import without
     from mcp_conductor.suites.verifying.verification import read_ignored
 
     paths = read_ignored([ignore] if isinstance(ignore, str) else ignore)
-    return lambda request: reduce(without, paths, request)
+    return lambda request: reduce(lambda said, path: path.without(said), paths, request)

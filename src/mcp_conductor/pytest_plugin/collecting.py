@@ -55,7 +55,8 @@ class SuiteFile(pytest.File):
             self._variables = _variables(self.config, self.path)
             self._options = _options(self.config)
             shown = os.path.relpath(self.path, self.config.invocation_params.dir)
-            self.suite = load_suite(str(self.path), self._variables, shown=shown)
+            outside = self.config.getoption("--conductor-allow-outside")
+            self.suite = load_suite(str(self.path), self._variables, shown=shown, outside=outside)
         except UsageError as error:
             raise self.CollectError(error_text(error)) from None
         only = next((case for case in self.suite.cases if case.only), None)

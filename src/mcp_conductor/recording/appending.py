@@ -20,6 +20,7 @@ from mcp_conductor.recording.continuing import mend
 from mcp_conductor.recording.format import Header
 from mcp_conductor.recording.reader import LineReader, Recording, began
 from mcp_conductor.recording.writer import RecordingWriter, name_for_this_process, open_recording
+from mcp_conductor.text.likely_secrets import LikelySecrets
 from mcp_conductor.text.redaction import Redactor
 
 _PATIENCE = 2.0  # seconds for which another program is waited for: a client waits for its server meanwhile
@@ -36,6 +37,7 @@ def append_recording(
     server: Json | None = None,
     complain: Callable[[str], None] = lambda _: None,
     alone: bool = False,
+    likely: LikelySecrets | None = None,
 ) -> RecordingWriter:
     """Add to the recording at PATH, which messages call SHOWN; without one, begin it.
 
@@ -63,6 +65,7 @@ def append_recording(
                     complain=complain,
                     written=written,
                     before=0 if written is None else written[0],
+                    likely=likely,
                 )
                 writer.claim(server)
                 return writer
@@ -79,6 +82,7 @@ def append_recording(
         transport=transport,
         server=server,
         complain=complain,
+        likely=likely,
     )
 
 

@@ -1,10 +1,13 @@
 """Which conversation an HTTP exchange belongs to, in a recording of several.
 
 A session of Streamable HTTP is known by the id that the server gives it, one of HTTP+SSE by the address that its
-messages go to. What names neither belongs to the last conversation that has no name, as all of the stateless era do.
+messages go to. What names neither belongs to the conversation that began on its connection without a name, or that the
+same program began; else to the last one that has no name, as all of the stateless era do.
 """
 
 from functools import lru_cache
+from typing import Any
+from weakref import WeakKeyDictionary
 
 from mcp_conductor.protocol.message import decode
 from mcp_conductor.protocol.transcript import Frame, Source
@@ -14,7 +17,7 @@ from mcp_conductor.text.redaction import Redactor
 
 _MOST_NAMES = 10_000  # that are remembered, the newest
 _MOST_HELD = 16  # frames of an exchange, before its conversation is known
-_SESSION_HEADER = "mcp-session-id"
+SESSION_HEADER = "mcp-session-id"
 
 
 class HttpSessions:
@@ -24,12 +27,15 @@ class HttpSessions:
         self.writer = writer
         self._numbers: dict[str, int] = {}  # by name
         self._nameless: int | None = None
+        # Those that began without a name, by the connection and by the program that began them.
+        self._of_connection: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+        self._of_agent: dict[str, int] = {}
         self._exchanges = 0
 
-    def exchange(self) -> "RecordedExchange":
-        """Another HTTP exchange."""
+    def exchange(self, connection: object = None) -> "RecordedExchange":
+        """Another HTTP exchange, on CONNECTION."""
         self._exchanges += 1
-        return RecordedExchange(self, self._exchanges)
+        return RecordedExchange(self, self._exchanges, connection)
 
     def named(self, name: str) -> int | None:
         """The number of the conversation with NAME, if it is known."""
@@ -41,8 +47,13 @@ class HttpSessions:
         if len(self._numbers) > _MOST_NAMES:
             del self._numbers[next(iter(self._numbers))]
 
-    def nameless(self) -> int:
-        """The number of the conversation that what has no name belongs to."""
+    def nameless(self, connection: object = None, agent: str | None = None) -> int:
+        """The number of the conversation that what has no name belongs to, sent on CONNECTION by AGENT."""
+        known = None if connection is None else self._of_connection.get(connection)
+        if known is None and agent is not None:
+            known = self._of_agent.get(agent)
+        if known is not None:
+            return known
         if self._nameless is None:
             self._nameless = self.writer.next_session()
         return self._nameless
@@ -51,17 +62,25 @@ class HttpSessions:
         """The number of a conversation that begins, and has no name yet."""
         return self.writer.next_session()
 
-    def stays_nameless(self, number: int) -> None:
-        """Conversation NUMBER has begun, and has no name."""
+    def stays_nameless(self, number: int, connection: object = None, agent: str | None = None) -> None:
+        """Conversation NUMBER has begun, on CONNECTION by AGENT, and has no name."""
         self._nameless = number
+        if connection is not None:
+            self._of_connection[connection] = number
+        if agent is not None:
+            self._of_agent[agent] = number
+            if len(self._of_agent) > _MOST_NAMES:
+                del self._of_agent[next(iter(self._of_agent))]
 
 
 class RecordedExchange:
     """One HTTP exchange: its frames are held back until it is known which conversation they belong to."""
 
-    def __init__(self, sessions: HttpSessions, number: int) -> None:
+    def __init__(self, sessions: HttpSessions, number: int, connection: object) -> None:
         self.number = number
         self._sessions = sessions
+        self._connection = connection
+        self._agent: str | None = None
         self._session: int | None = None
         self.is_open = False  # the answer may still tell which conversation it is
         self.secrets: tuple[str, ...] = ()  # that must not be kept of it
@@ -79,10 +98,12 @@ class RecordedExchange:
     def settle(self) -> None:
         """Nothing more tells which conversation it belongs to."""
         if self._held:
-            self._settle(self._sessions.nameless() if self._session is None else self._session)
+            self._settle(self._nameless() if self._session is None else self._session)
 
     def observe(self, source: Source, text: str, *, more: bool = False) -> None:
         """Record a head of the exchange, or a message in it; MORE, which belongs to it, comes at once."""
+        if self._agent is None and source == "http" and not text.startswith("HTTP "):
+            self._agent = _agent_in(text)
         if source == "http" and (name := _session_in(text)) is not None:
             if text.startswith("HTTP ") and self._begins and self._session is not None:
                 self._sessions.name(name, self._session)
@@ -90,17 +111,20 @@ class RecordedExchange:
                 self.join(name)
         elif source == "http" and text.startswith("HTTP "):
             if self._begins and self._session is not None:
-                self._sessions.stays_nameless(self._session)
+                self._sessions.stays_nameless(self._session, self._connection, self._agent)
             elif self._session is None and not self.is_open:
-                self._settle(self._sessions.nameless())
+                self._settle(self._nameless())
         elif source == "client" and self._session is None:
             self._begins = _is_initialize(text)
-            self._session = self._sessions.begin() if self._begins else self._sessions.nameless()
+            self._session = self._sessions.begin() if self._begins else self._nameless()
         if self.secrets:
             text = _redactor(self.secrets).redact(text)
         self._held.append(Frame(self._sessions.writer.now(), source, text))
         if not more:
             self.flush()
+
+    def _nameless(self) -> int:
+        return self._sessions.nameless(self._connection, self._agent)
 
     def flush(self) -> None:
         """No more comes at once that belongs to what was told."""
@@ -115,7 +139,7 @@ class RecordedExchange:
         """Write what is held. What came together is written at once, which is quicker."""
         held, self._held = self._held, []
         if held:
-            session = self._session or self._sessions.nameless()
+            session = self._session or self._nameless()
             self._sessions.writer.write_all([Entry(frame, session, self.number) for frame in held])
 
 
@@ -134,7 +158,12 @@ def _is_initialize(text: str) -> bool:
 
 @lru_cache(maxsize=128)  # heads are the same again and again
 def _session_in(head: str) -> str | None:
-    return header_of(head, _SESSION_HEADER)
+    return header_of(head, SESSION_HEADER)
+
+
+@lru_cache(maxsize=128)
+def _agent_in(head: str) -> str | None:
+    return header_of(head, "user-agent")
 
 
 def header_of(head: str, name: str) -> str | None:

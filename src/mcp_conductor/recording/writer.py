@@ -9,6 +9,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 
 from mcp_conductor import __version__, posix
 from mcp_conductor.errors import UsageError
@@ -16,9 +17,11 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact, read
 from mcp_conductor.protocol.transcript import Frame, Source, Transcript
 from mcp_conductor.recording.format import FIRST_SESSION, Entry, Header, entry_line, header_line
+from mcp_conductor.text.likely_secrets import LikelySecrets, may_be_in
 from mcp_conductor.text.redaction import LineRedactor, Redactor
 
 TOOL = f"mcp-conductor {__version__}"
+_OURS = ("note", "process")  # sources of our own words
 
 
 class RecordingWriter:
@@ -34,8 +37,10 @@ class RecordingWriter:
         complain: Callable[[str], None] = lambda _: None,  # told when it cannot be written any more
         written: tuple[int, float] | None = None,  # of one that goes on: its last session, and how long ago it began
         before: int = 0,  # sessions that stand before those of this writer, which counts from 1
+        likely: LikelySecrets | None = None,
     ) -> None:
         self.redactor = redactor
+        self._likely = likely or LikelySecrets()
         self.broken = False  # it could not be written any more
         self._descriptor = descriptor
         self._complain = complain
@@ -81,6 +86,8 @@ class RecordingWriter:
             entries = [entry._replace(session=entry.session + self.before) for entry in entries]
         if self.redactor.knows_secrets and not self._is_clean(entries):
             entries = list(map(self._without_secrets, entries))
+        if self._likely.is_always_needed or may_be_in("\n".join([entry[0].text for entry in entries])):
+            entries = list(map(self._without_likely_secrets, entries))
         self._put("\n".join(map(entry_line, entries)))
 
     def _is_clean(self, entries: Sequence[Entry]) -> bool:
@@ -98,13 +105,24 @@ class RecordingWriter:
         server = None if entry.server is None else self._redacted(entry.server)
         return Entry(frame._replace(text=self.redactor.redact(frame.text)), entry.session, entry.exchange, server)
 
+    def _without_likely_secrets(self, entry: Entry) -> Entry:
+        frame = entry.frame
+        if frame.source in _OURS:
+            return entry
+        if frame.source == "http" and not self._likely.is_always_needed and _is_clean_head(frame.text):
+            return entry
+        text = self._likely.redact(frame.text, (entry.session, frame.source))
+        return entry._replace(frame=frame._replace(text=text))
+
     def close(self) -> None:
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
+            for line in self._likely.report():
+                self._complain(line)
 
     def _redacted(self, server: Json) -> Json:
-        redacted: Json = read(self.redactor.redact(compact(server)))
+        redacted: Json = read(self._likely.redact(self.redactor.redact(compact(server))))
         return redacted
 
     def _put(self, line: str) -> None:
@@ -139,6 +157,11 @@ class SessionWriter:
         self._writer.write(Entry(frame._replace(at=frame.at + self._offset), self._number))
 
 
+@lru_cache(maxsize=128)  # heads of HTTP are the same again and again
+def _is_clean_head(text: str) -> bool:
+    return LikelySecrets().redact(text) == text
+
+
 def open_recording(
     path: str,
     redactor: Redactor,
@@ -148,6 +171,7 @@ def open_recording(
     server: Json | None = None,
     complain: Callable[[str], None] = lambda _: None,
     replacing: Callable[[], None] = lambda: None,
+    likely: LikelySecrets | None = None,
 ) -> RecordingWriter:
     """Begin a recording at PATH, which messages call SHOWN; a file that is there is replaced, of which REPLACING tells.
 
@@ -161,7 +185,7 @@ def open_recording(
             complain(f"another program is writing {shown or path}: this recording is {told}")
     except OSError as error:
         raise UsageError(f"cannot write {shown or path}: {error.strerror}") from error
-    return RecordingWriter(descriptor, redactor, transport=transport, server=server, complain=complain)
+    return RecordingWriter(descriptor, redactor, transport=transport, server=server, complain=complain, likely=likely)
 
 
 def header_now(transport: str, server: Json) -> Header:
@@ -174,10 +198,14 @@ def header_now(transport: str, server: Json) -> Header:
 def recording_lines(transcript: Transcript) -> Iterator[str]:
     """The lines of a recording of TRANSCRIPT, a conversation that is over, without its secrets."""
     stderr = LineRedactor(transcript.redactor)
+    likely = LikelySecrets()
     yield header_line(Header(tool=TOOL))
     for frame in transcript.frames:
         shown = frame.shown_after(stderr)
-        yield entry_line(Entry(shown._replace(text=transcript.redact(shown.text))))
+        text = transcript.redact(shown.text)
+        if frame.source not in _OURS:
+            text = likely.redact(text, frame.source)
+        yield entry_line(Entry(shown._replace(text=text)))
 
 
 def save_recording(transcript: Transcript, path: str) -> None:

@@ -1,7 +1,6 @@
 """An error as a text for the person who must act."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from mcp_conductor.errors import ConductorError, HttpStatusError, UsageError
 from mcp_conductor.protocol import Json
@@ -38,8 +37,19 @@ def error_lines(error: ConductorError) -> str:
     """ERROR, and what else is wrong with the same file, as one line of JSON each."""
     from mcp_conductor.protocol.message import compact
 
+    return "\n".join(compact({"error": each}) for each in _all_members(error))
+
+
+def errors_as_json(errors: Sequence[ConductorError]) -> Json:
+    """ERRORS as the answer of a command that has no other: the first, and the others as `more`."""
+    first, *more = (members for error in errors for members in _all_members(error))
+    return {"error": first, "more": more} if more else {"error": first}
+
+
+def _all_members(error: ConductorError) -> list[Json]:
+    """ERROR, and what else is wrong with the same file."""
     more: Sequence[UsageError] = error.more if isinstance(error, UsageError) else ()
-    return "\n".join(compact({"error": {**error_members(each), **_surroundings(each)}}) for each in (error, *more))
+    return [{**error_members(each), **_surroundings(each)} for each in (error, *more)]
 
 
 def _surroundings(error: ConductorError) -> Json:
@@ -62,8 +72,7 @@ def _one_diagnostic(error: ConductorError, word: str = "error") -> str:
     if error.where is not None:
         from mcp_conductor.report.excerpt import Note, excerpt
 
-        where = replace(error.where, value=None)  # most mistakes are in the key
-        lines += [f"  {line}" for line in excerpt([Note(where)], _WIDTH)]
+        lines += [f"  {line}" for line in excerpt([Note(error.where)], _WIDTH)]
     if error.stderr:
         from mcp_conductor.text.error_lines import abridged
 

@@ -65,13 +65,11 @@ def _mark_below(text: str) -> str:
     return "^" * len(blank(text).replace("\t", " "))
 
 
-def carets(line: str, ranges: Iterable[Range], longest: int) -> str:
-    """The marks below RANGES of a line; of what goes on for longer than LONGEST, only where it begins."""
+def carets(line: str, ranges: Iterable[Range]) -> str:
+    """The marks below RANGES of a line."""
     below = list(" " * len(line) if line.isascii() else map(blank, line))
-    for first, last in ranges:
-        if first < len(line) and (first >= 0 or 0 < last <= first + longest):
-            start, end = max(first, 0), min(last, len(line))
-            below[start:end] = map(_mark_below, line[start:end])
+    for start, end in ranges:
+        below[start:end] = map(_mark_below, line[start:end])
     return "".join(below).rstrip()
 
 

@@ -80,7 +80,7 @@ class Outcome:
     where: Location | None = None
     level: str | None = None  # MUST, SHOULD or MAY, of a check
     severity: str | None = None  # critical, major or minor, of a check
-    limit: str | None = None  # which SDKs cannot do better: "known limit of …"
+    framework: str | None = None  # of a check: whose fault it is, such as "TypeScript SDK 1.32.2"; not counted then
     version: str | None = None  # of a check in several revisions: the one that it is about
     side: Literal["server", "client"] | None = None  # of a check of both sides: whose requirement it is
     findings: tuple[Finding, ...] = ()
@@ -112,14 +112,14 @@ class Outcome:
             "status": self.status,
             **({} if self.level is None else {"level": self.level}),
             **({} if self.severity is None else {"severity": self.severity}),
-            **({} if self.limit is None else {"limit": self.limit}),
             **({} if self.version is None else {"protocolVersion": self.version}),
             **({} if self.side is None else {"side": self.side}),
             "seconds": round(self.seconds, 6),
             **place,
             "findings": [finding.to_json() for finding in self.findings],
             **({} if self.reason is None else {"reason": self.reason}),
-            **({"xfail": self.reason} if self.failed_as_expected else {}),
+            **({} if self.framework is None else {"framework": self.framework}),
+            **({"xfail": self.reason} if self.failed_as_expected and self.framework is None else {}),
             **({} if self.cause is None else {"cause": self.cause}),
             **({"after": list(self.after)} if self.after else {}),
             **({"tags": list(self.tags)} if self.tags else {}),
@@ -176,6 +176,7 @@ class Report:
 
     kind: str  # test, check
     target: str  # what was run against what, for people
+    name: str = ""  # what the settings call the server
     server: Json = field(default_factory=dict)  # who the server says it is
     protocol_version: str | None = None
     started: str = ""  # ISO 8601
@@ -188,6 +189,11 @@ class Report:
     rules: tuple[Rule, ...] = ()  # of a check: those that its outcomes are about; not part of the JSON
     source: str | None = None  # the file that outcomes belong to that have no place of their own
     looks: Looks = NO_LOOKS  # what only a report to look at needs
+
+    @property
+    def heading(self) -> str:
+        """What was run, and the server's name in the settings."""
+        return f"conductor {self.kind}: {self.name}" if self.name else f"conductor {self.kind}"
 
     @property
     def summary(self) -> dict[Status, int]:
@@ -203,6 +209,7 @@ class Report:
         return {
             "kind": self.kind,
             "target": self.target,
+            **({"name": self.name} if self.name else {}),
             "server": self.server,
             "protocolVersion": self.protocol_version,
             "started": self.started,
@@ -254,6 +261,7 @@ def redacted(report: Report, redact: Callable[[str], str]) -> Report:
     return replace(
         report,
         target=redact(report.target),
+        name=redact(report.name),
         server=redacted_value(report.server, redact),
         outcomes=tuple(redacted_outcome(outcome, redact) for outcome in report.outcomes),
         warnings=tuple(_redacted_finding(warning, redact) for warning in report.warnings),

@@ -33,6 +33,7 @@ class Client:
         self.send = send  # for what belongs to no request
         self.dialect = dialect  # None: it has not introduced itself
         self.capabilities: Json = capabilities or {}
+        self.info: Json = {}  # its name and version
         self.level = 0  # the least log level that it wants to hear of, as an index of LOG_LEVELS
         self.subscriptions: set[str] = set()
         self.running: dict[Id, asyncio.Task[None]] = {}
@@ -156,4 +157,7 @@ def modern_client(params: Json, send: Send, versions: tuple[str, ...]) -> Client
     version, capabilities = introduction(params)
     if version not in versions:
         raise unsupported_version(version, versions)
-    return Client(send, DIALECTS[version], capabilities)
+    client = Client(send, DIALECTS[version], capabilities)
+    info = params["_meta"].get(f"{META}clientInfo")
+    client.info = info if isinstance(info, dict) else {}
+    return client

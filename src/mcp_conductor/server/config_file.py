@@ -63,7 +63,7 @@ _EXTENSION_TOOLS = ("modern_task", "modern_input_task", "modern_loop_task")
 def load(path: str, *, environ: Mapping[str, str], json: bool | None = None, over: Overrides) -> ServerConfig:
     """Read the config at PATH; JSON tells the format where the name does not."""
     if json is None:
-        insist_on_a_known_format(path, "call it .json, .yaml or .yml, or pass --json or --yaml")
+        insist_on_a_known_format(path, "call it .json, .yaml or .yml, or pass --input-format json or yaml")
     mistakes = Mistakes()
     root = Field.root(load_source(path, json=json), environ, mistakes)
     if isinstance(root.value, dict) and "plugins" in root.value:

@@ -16,6 +16,8 @@ _CHANGED_BY = {
     "remove_prompt": "prompts",
 }
 
+_TASK_PRESETS = ("simple_task", "progress_task", "elicitation_task", "sampling_task")  # tools that run as tasks only
+
 
 def contradictions(given: Mapping[str, Field], config: ServerConfig) -> Iterator[UsageError]:
     """What cannot work in CONFIG, whose file has the members GIVEN."""
@@ -33,10 +35,13 @@ def contradictions(given: Mapping[str, Field], config: ServerConfig) -> Iterator
 
 
 def unheard(given: Mapping[str, Field], config: ServerConfig) -> Iterator[UsageError]:
-    """What the steps in a file say to no client."""
+    """What a file has that no client sees: log messages, and tools that run as tasks."""
     for name, where in _uses(given):
         if name in ("log", "send_notification") and not config.logging:
             yield where.mistake("sends nothing: this server has no log messages", "logging: true")
+        elif name in _TASK_PRESETS and config.tasks is None and not config.tasks_extension:
+            hint = "tasks: {list: true, cancel: true}, or tasksExtension: {} for the modern era"
+            yield where.mistake("runs as any other tool: this server has no tasks", hint)
 
 
 def _uses(given: Mapping[str, Field]) -> Iterator[tuple[str, Field]]:

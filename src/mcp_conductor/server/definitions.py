@@ -9,8 +9,9 @@ from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from mcp_conductor.errors import MethodError
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.dialect import INVALID_REQUEST, PARSE_ERROR
+from mcp_conductor.protocol.dialect import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
 from mcp_conductor.protocol.http_headers import Annotations, annotations_of
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.schema import checker
@@ -45,6 +46,14 @@ class Refusal(Exception):  # noqa: N818  # the answer to one request; nothing is
         self.code = code
         self.message = message
         self.data = data
+
+    @classmethod
+    def of(cls, error: BaseException) -> "Refusal":
+        """Return the answer for what a definition raised: a MethodError has the code of its own."""
+        match error:
+            case MethodError(error={"code": int(code), "message": str(message)}):
+                return cls(code, message, error.error.get("data"))
+        return cls(INTERNAL_ERROR, f"Internal error: {type(error).__name__}")
 
     def error(self) -> Json:
         return {"code": self.code, "message": self.message, **({} if self.data is None else {"data": self.data})}

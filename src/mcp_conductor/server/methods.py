@@ -46,6 +46,7 @@ def initialize(call: Call) -> Json:
         raise unsupported_version(offered, call.server.modern_versions)
     call.client.dialect = DIALECTS[offered if offered in versions else versions[-1]]
     call.client.capabilities = call.params["capabilities"]
+    call.client.info = call.params["clientInfo"]
     return {
         "protocolVersion": call.client.dialect.version,
         "capabilities": call.server.capabilities(call.client.dialect),

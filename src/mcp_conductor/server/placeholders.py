@@ -24,7 +24,7 @@ class Scope:
     @property
     def client(self) -> Json:
         client = self.call.client
-        return {"capabilities": client.capabilities, "protocolVersion": client.revision.version}
+        return {"capabilities": client.capabilities, "info": client.info, "protocolVersion": client.revision.version}
 
     @property
     def server(self) -> Json:
@@ -44,7 +44,7 @@ ROOTS: dict[str, Fill] = {
 }
 KNOWN: Known = {
     **dict.fromkeys(ROOTS),
-    "client": ("capabilities", "protocolVersion"),
+    "client": ("capabilities", "info", "protocolVersion"),
     "server": ("info",),
     "task": ("id",),
 }

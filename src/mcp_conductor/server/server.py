@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from mcp_conductor.errors import MethodError
 from mcp_conductor.plugins import told_with_place
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.compose import compose_error, compose_result
@@ -179,9 +180,11 @@ class Server(ServerState):
                 return _error(call, Refusal(INTERNAL_ERROR, str(outcome)))
             case Refusal():
                 return _error(call, outcome)
+            case MethodError():
+                return _error(call, Refusal.of(outcome))
             case _:  # one definition that fails, or exits, must not end the server
                 self.complain(f"{call.method} failed: {told_with_place(outcome)}")
-                return _error(call, Refusal(INTERNAL_ERROR, f"Internal error: {type(outcome).__name__}"))
+                return _error(call, Refusal.of(outcome))
 
     def hear(self, message: Message, client: Client) -> None:
         """Take a notification, or an answer to something that the client was asked."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.compose import compose
-from mcp_conductor.protocol.dialect import INTERNAL_ERROR, INVALID_PARAMS, RELATED_TASK, TASKS_EXTENSION
+from mcp_conductor.protocol.dialect import INVALID_PARAMS, RELATED_TASK, TASKS_EXTENSION
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.server.client import ASK_SECONDS, Client, Send, missing_capability
 from mcp_conductor.server.definitions import AskFailed, Refusal, error_result
@@ -156,7 +156,7 @@ class Tasks:
             task.become("cancelled", "The task was cancelled.")
             raise
         except Exception as error:  # noqa: BLE001  # a task that fails must be seen to have failed
-            task.error = Refusal(INTERNAL_ERROR, f"Internal error: {type(error).__name__}").error()
+            task.error = Refusal.of(error).error()
             task.become("failed", str(error))
         else:
             self._complete(task, result)

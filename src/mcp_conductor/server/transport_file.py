@@ -66,7 +66,7 @@ def read_reach(root: Field, given: Field | None, over: Overrides) -> Reach:
     if given is not None and "type" not in known and over.transport is None:
         mistakes.tell()
         given.refuse("has no type: transport.type is required", f"one of {', '.join(TRANSPORTS)}")
-    kind: Any = over.transport or mistakes.read(known["type"], lambda field: field.one_of(TRANSPORTS), "")
+    kind: Any = over.transport or mistakes.read(known["type"], _type, "")
     if kind == "stdio" and over.transport is None:
         for key in _HTTP_ONLY:
             if key in known:
@@ -97,6 +97,12 @@ def read_reach(root: Field, given: Field | None, over: Overrides) -> Reach:
     )
     mistakes.tell()
     return Reach(transport, versions, inject)
+
+
+def _type(given: Field) -> str:
+    if given.value == "http":  # as settings of clients call it
+        given.refuse(f'must be one of {", ".join(TRANSPORTS)}, not "http"', "Streamable HTTP is 'streamable-http'")
+    return given.one_of(TRANSPORTS)
 
 
 def _modern(given: Field) -> tuple[tuple[str, ...], bool, bool]:

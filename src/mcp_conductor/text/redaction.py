@@ -16,7 +16,18 @@ if TYPE_CHECKING:
 REDACTED = "[redacted]"
 _REMEMBERED = 1000  # bytes of earlier lines
 _SHORTEST_WORD = 8  # characters of a word of a command line that is taken for a secret
-_SOUNDS_SECRET = "(?i)key|token|secret|pass|auth|cred|session|private|bearer|cookie|(?<![a-z])pat(?![a-z])"
+_SOUNDS_SECRET = (
+    "(?i)key|token|secret|pass|phrase|auth(?!ors?(?![a-z]))|cred|session|private|bearer|cookie|(?<![a-z])pat(?![a-z])"
+    "|(?<=[a-z0-9_-])(?<!old)pwd|(?<![a-z])pw$"  # PWD and OLDPWD are directories
+)
+# Names that only sound so, if their value is a plain word: AUTH_MODE, XDG_SESSION_TYPE, DESKTOP_SESSION.
+_OPEN_NAMES = (
+    "(?i)(?<![a-z])(?:mode|type|level|class|desktop|method|backend|provider|scheme|strategy|format|store|kind)$"
+    "|^desktop_session$"
+)
+# Short words, as modes and lists of features have: `resources`, `read-only`, `tools,prompts`.
+_PLAIN_WORD = "(?![A-Za-z_-]{16})(?:[a-z]+(?:[-_][a-z]+)*|[A-Z]+(?:[-_][A-Z]+)*|[A-Z][a-z]+)"
+PLAIN_VALUE = rf"{_PLAIN_WORD}(?:, ?{_PLAIN_WORD})*"
 _COOKIES = ("cookie", "set-cookie")
 # Headers of the protocols themselves, which only sound secret: a recording without them cannot be understood.
 _OPEN_HEADERS = ("mcp-session-id", "www-authenticate", "proxy-authenticate", "access-control-allow-credentials")
@@ -102,8 +113,8 @@ def redacted_lines(lines: Sequence[str], redact: Callable[[str], str]) -> list[s
 def secrets_of_environment(environment: Mapping[str, str]) -> list[str]:
     """The values that must not be shown, and the passwords of URLs among them.
 
-    A short value is a secret only if its name says so; hiding the "debug" of LOG_LEVEL=debug everywhere would make a
-    recording unreadable and protect nothing.
+    A short value, or one that consists of plain words, is a secret only if its name says so: to hide the "debug" of
+    LOG_LEVEL=debug or the "resources" of MODE=resources everywhere would make a report unreadable and protect nothing.
     """
     values = [value for name, value in environment.items() if _is_secret(name, value)]
     return [*values, *secrets_of_words(environment.values())]
@@ -130,7 +141,7 @@ def masked_by_name(text: str) -> str:
 
 def secrets_by_name(environment: Mapping[str, str]) -> list[str]:
     """The secrets of an environment that was not made for us: values whose names say so, and passwords of URLs."""
-    values = [value for name, value in environment.items() if value and _sounds_secret(name)]
+    values = [value for name, value in environment.items() if value and _gives_away(name, value)]
     return [*values, *(secret for value in environment.values() for secret in secrets_of_words([value]))]
 
 
@@ -142,7 +153,7 @@ def secrets_of_headers(headers: Mapping[str, str]) -> list[str]:
         found += [value, rest]
         if name.lower() == "cookie":
             pairs = (pair.partition("=")[::2] for pair in value.split(";"))
-            found += [part.strip() for each, part in pairs if _is_secret(each, part)]
+            found += [part.strip() for each, part in pairs if len(part) >= LONG_VALUE or _sounds_secret(each)]
         elif scheme.lower() == "basic":
             found += _of_basic(rest)
     return [value for value in found if value]
@@ -273,7 +284,12 @@ def _is_credential(header: str) -> bool:
 
 
 def _is_secret(name: str, value: str) -> bool:
-    return len(value) >= LONG_VALUE or _sounds_secret(name)
+    return _gives_away(name, value) or (len(value) >= LONG_VALUE and not re.fullmatch(PLAIN_VALUE, value))
+
+
+def _gives_away(name: str, value: str) -> bool:
+    """Whether NAME says that VALUE is a secret."""
+    return _sounds_secret(name) and not (re.search(_OPEN_NAMES, name) and re.fullmatch(PLAIN_VALUE, value))
 
 
 def _sounds_secret(name: str) -> bool:

@@ -54,6 +54,7 @@ from mcp_conductor.transport.oauth_endpoints import (
     discover,
     quotable,
     register,
+    warn_of_guess,
 )
 from mcp_conductor.transport.oauth_http import OAuthHttp, OAuthSteps
 from mcp_conductor.transport.signing import client_assertion
@@ -122,6 +123,7 @@ class Authorization:
         self._tokens = 0  # how many we got
         self._token_at = 0.0
         self._refreshed = False  # whether the last one came by a refresh token
+        self._warned = False  # that the user's credentials go to a guessed place
         self._refusals = 0  # answers 401 since a token was taken
         self._step_ups: Counter[frozenset[str]] = Counter()  # answers 403, by the scopes that they want
         self._given_refresh_token = settings.refresh_token  # until it was used
@@ -354,6 +356,9 @@ class Authorization:
             signed = client_assertion(client.client_id, found.issuer, key_file=key, algorithm=algorithm)
             self._hide(signed)
         check_endpoints(self._http, found, "token_endpoint")
+        if not self._warned and (client.client_secret or signed) and self._settings.client_id is not None:
+            self._warned = True
+            warn_of_guess(found, self._show)
         request = token_request(found.metadata, client, form, assertion=signed)
         return await ask_for_token(self._http, request, hiding=self._secrets)
 

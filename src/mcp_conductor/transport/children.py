@@ -14,7 +14,16 @@ from subprocess import PIPE, Popen, TimeoutExpired
 from time import monotonic, sleep
 
 from mcp_conductor import posix
-from mcp_conductor.transport.process_tree import PROC, Member, adopted, descendants, reap, session_members
+from mcp_conductor.transport.process_tree import (
+    PROC,
+    Command,
+    Member,
+    adopted,
+    commands_with_stdin_of,
+    descendants,
+    reap,
+    session_members,
+)
 
 _KILLED_SECONDS = 0.5  # for the system to remove what got SIGKILL
 _LOOK_AGAIN_SECONDS = 0.001
@@ -120,6 +129,11 @@ def _start(command: tuple[str, ...], cwd: str | None, env: Mapping[str, str]) ->
         while _next and not _starting:
             _next.pop()()
     return child
+
+
+def running_commands() -> list[Command]:
+    """The commands of the servers that run, and of what speaks for them: npx and uv start the server itself."""
+    return [each for child in list(_running.values()) for each in commands_with_stdin_of(child.pid)]
 
 
 def adopt_orphans() -> None:

@@ -9,6 +9,7 @@ from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.oddities import shortened
 from mcp_conductor.protocol.server_spec import HttpSpec
+from mcp_conductor.text.visible import cut
 from mcp_conductor.transport import Authorize, Listener, client_for
 from mcp_conductor.transport.http_client import Response, head
 from mcp_conductor.transport.http_connection import Reply
@@ -16,6 +17,8 @@ from mcp_conductor.transport.http_connection import Reply
 _GONE_SECONDS = 1.0  # to find out whether a server that closed a connection is still there
 _GONE_PAUSES = (0.0, 0.05)  # before each look: a process that ends may close its connections before it stops listening
 _EXCERPT = 200
+_OPENINGS = ("initialize", "server/discover", "GET")  # GET: the stream of HTTP+SSE
+_NOT_THERE = (404, 405, 501)  # with these, a page for browsers comes from no MCP server, and not from a proxy of one
 _MOST_READ = 10_000  # of what is shown in part
 _FLAGS, _KEYWORDS = "--token TOKEN; mcp-cli --oauth gets one", "auth=TOKEN; auth=OAuth(…) gets one"
 _NOT_TAKEN = "the server does not accept the token: is it for this server, and not expired?"
@@ -117,6 +120,8 @@ class HttpAccess:
             reason = self.excerpt(why_unauthorized(response.header("www-authenticate"), said.raw))
             known = self._authorization is not None or any(name.lower() == "authorization" for name, _ in self._fixed)
             hint = _NOT_TAKEN if known else f"the server wants a token: {way(_FLAGS, _KEYWORDS)}"
+        elif response.status in _NOT_THERE and response.media_type == "text/html":
+            hint = not_mcp(what, response.media_type, said.text)
         refused = HttpStatusError(
             what,
             response.status,
@@ -134,6 +139,14 @@ class HttpAccess:
         begun = said[: 2 * _MOST_READ]
         text = begun if isinstance(begun, str) else begun.decode(errors="replace")
         return " ".join(shortened(text, self._listener.redact, _MOST_READ).split())[:_EXCERPT]
+
+
+def not_mcp(what: str, kind: str | None, said: str) -> str | None:
+    """The hint where WHAT begins a conversation, and what was SAID to it, as KIND, is none of MCP's."""
+    if what not in _OPENINGS or '"jsonrpc"' in said:
+        return None
+    kind = cut(kind or "no content type", 60)
+    return f"this is not an MCP endpoint, it answers with {kind}: is the port right, and the path? It is often /mcp"
 
 
 def is_rpc_error(message: Message) -> bool:

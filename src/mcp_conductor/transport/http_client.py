@@ -312,7 +312,8 @@ def failure(url: str, reply: Reply) -> TransportError:
         return ConnectionLost(f"{url}: the connection was lost before an answer came")
     if not reply.answer.begun:
         return ConnectionLost(f"{url}: the server closed the connection before an answer came")
-    return TransportError(f"{url}: the headers of the answer cannot be read: {reply.error}")
+    hint = "is the port right? It seems not to be one of HTTP"
+    return TransportError(f"{url}: the headers of the answer cannot be read: {reply.error}", hint=hint)
 
 
 def wire_headers(url: str, headers: Iterable[tuple[str, str]], length: int | None) -> list[Header]:

@@ -10,14 +10,15 @@ from contextlib import asynccontextmanager
 from urllib.parse import urljoin
 
 from mcp_conductor.bounded.turns import Pace
-from mcp_conductor.errors import ConductorError, HttpStatusError, TransportError
+from mcp_conductor.errors import ConductorError, HttpStatusError, MisnamedEvent, TransportError
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.dialect import Dialect
-from mcp_conductor.protocol.event_stream import EventStream
+from mcp_conductor.protocol.event_stream import Event, EventStream
 from mcp_conductor.protocol.message import Message, decode
 from mcp_conductor.protocol.server_spec import HttpSpec, origin
+from mcp_conductor.text.visible import cut
 from mcp_conductor.transport import Authorize, Listener, finish, opens
-from mcp_conductor.transport.http_access import HttpAccess, is_rpc_error
+from mcp_conductor.transport.http_access import HttpAccess, is_rpc_error, not_mcp
 from mcp_conductor.transport.http_client import Response
 
 GOODBYE_SECONDS = 2.0
@@ -150,7 +151,8 @@ class HttpSse:
             raise await self._refusal("GET", response)
         if response.media_type != "text/event-stream":
             raise TransportError(
-                f"{self._access.url} answers with {response.media_type or 'no content type'}, not with events"
+                f"{self._access.url} answers with {response.media_type or 'no content type'}, not with events",
+                hint=not_mcp("GET", response.media_type, ""),
             )
         decoder = EventStream()
         pace = Pace(self._listener)
@@ -161,8 +163,22 @@ class HttpSse:
                 elif event.kind == "message" and event.data:
                     heard = decode(event.data.encode(errors="surrogateescape"), self._access.budgets)
                     self._listener.heard(heard, exchange=exchange)
+                elif event.data:
+                    self._take_misnamed(event, exchange)
                 await pace.keep()
             response.insist_on_size("an event", decoder.waiting())
+
+    def _take_misnamed(self, event: Event, exchange: int) -> None:
+        """Show an event that is none of MCP; if it would be an answer, nothing else answers its request."""
+        self._listener.trace(f"event: {event.kind}\ndata: {event.data}", exchange)
+        message = decode(event.data.encode(errors="surrogateescape"), self._access.budgets)
+        if not isinstance(message.raw, dict) or "jsonrpc" not in message.raw:
+            return
+        told = f"came as an event of the type {cut(event.kind, 40)!r}, which carries no messages: it must be 'message'"
+        if message.kind in ("result", "error") and message.id is not None:
+            self._listener.failed(message.id, MisnamedEvent(f"the answer {told}", heard=message.raw))
+        else:
+            self._listener.note(f"a message {told}")
 
     def _take_endpoint(self, data: str) -> None:
         """The URL to post to; one on another origin is refused, because it would get our credentials."""

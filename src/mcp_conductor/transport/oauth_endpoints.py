@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import field
 
-from mcp_conductor.errors import TransportError
+from mcp_conductor.errors import TransportError, way
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.oauth import (
     Challenge,
@@ -146,6 +146,18 @@ def check_endpoints(http: OAuthHttp, found: OAuthDiscovery, *names: str) -> None
         url = endpoint(found.metadata, name)
         http.trust.check_endpoint(found.issuer, name, url)
         http.check_url(url)
+
+
+def warn_of_guess(found: OAuthDiscovery, show: Show) -> None:
+    """Say where the user's credentials go if no metadata names an authorization server."""
+    if found.guessed:
+        url = endpoint(found.metadata, "token_endpoint")
+        show(
+            f"no metadata names an authorization server, so the client's credentials are sent to {url}, "
+            "which belongs to the MCP server itself; "
+            + way("--oauth-issuer URL", 'OAuth(issuer="URL")')
+            + " names another"
+        )
 
 
 def _own_issuer(metadata: Json | None, server_url: str) -> str | None:

@@ -13,6 +13,7 @@ from mcp_conductor import posix
 
 PROC = sys.platform == "linux" and os.path.isdir("/proc/self")
 
+_MAX_PROC_BYTES = 1_000_000
 _ENDED = (b"Z", b"X")
 
 
@@ -32,6 +33,39 @@ class Member(NamedTuple):
         except OSError:
             words = ""
         return words or f"process {self.pid}"
+
+
+class Command(NamedTuple):
+    """How a process was started."""
+
+    words: tuple[str, ...]
+    cwd: str
+    path: str  # where it looks for programs
+
+
+def commands_with_stdin_of(leader: int) -> list[Command]:
+    """The commands of LEADER and of its descendants with the same stdin, which no server has that they use."""
+    if not PROC:
+        return []
+    found = []
+    with suppress(OSError):
+        stdin = os.readlink(f"/proc/{leader}/fd/0")
+        for pid in (leader, *(each.pid for each in descendants([leader]))):
+            with suppress(OSError):
+                if os.readlink(f"/proc/{pid}/fd/0") == stdin:
+                    found.append(_command(pid))
+    return found
+
+
+def _command(pid: int) -> Command:
+    words, environment = (_null_separated(f"/proc/{pid}/{name}") for name in ("cmdline", "environ"))
+    path = next((each[5:] for each in environment if each.startswith("PATH=")), "")
+    return Command(tuple(words), os.readlink(f"/proc/{pid}/cwd"), path)
+
+
+def _null_separated(file: str) -> list[str]:
+    with open(file, "rb") as opened:
+        return opened.read(_MAX_PROC_BYTES).decode(errors="surrogateescape").split("\0")[:-1]
 
 
 def member(pid: int) -> Member | None:

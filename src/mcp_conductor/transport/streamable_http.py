@@ -20,14 +20,16 @@ from mcp_conductor.protocol.http_headers import Annotations, annotations_of, rou
 from mcp_conductor.protocol.message import Message, classify, decode
 from mcp_conductor.protocol.server_spec import HttpSpec
 from mcp_conductor.transport import Authorize, Listener, finish, opens
-from mcp_conductor.transport.http_access import HttpAccess, is_rpc_error
+from mcp_conductor.transport.http_access import HttpAccess, is_rpc_error, not_mcp
 from mcp_conductor.transport.http_client import Response, failure
 from mcp_conductor.transport.http_connection import Reply
 
 GOODBYE_SECONDS = 2.0  # for what must still be said when we leave
 DEFAULT_RETRY_SECONDS = 1.0
 MOST_RESUMPTIONS = 5  # without anything new in between
+_AFTERWARDS_SECONDS = 0.15  # in which a stream is read on that the server does not end with its answer
 _MOST_UNDELIVERED = 10_000  # answers and notifications of ours
+_MOST_ON_THE_WAY = 32  # of these, before we read on what makes us send more
 _ACCEPT = ("Accept", "application/json, text/event-stream")
 
 
@@ -168,8 +170,8 @@ class StreamableHttp:
         except ConductorError as error:
             self._fail(message, error)
         finally:
-            if message.id is not None:
-                self._by_id.pop(message.id, None)
+            if message.id is not None and self._by_id.get(message.id) is asyncio.current_task():
+                del self._by_id[message.id]
 
     def _fail(self, message: Message, error: ConductorError) -> None:
         if message.kind == "request" and message.id is not None:
@@ -233,7 +235,10 @@ class StreamableHttp:
         elif request_id is not None:
             kind = response.media_type or "no content type"
             said = self._access.excerpt(await response.read())
-            raise TransportError(f"{message.method} was answered with {kind}: {said!r}")
+            hint = not_mcp(message.method, kind, said)
+            raise TransportError(
+                f"{message.method} was answered with {kind} (status {response.status}): {said!r}", hint=hint
+            )
         else:
             self._on_delivered(message)
 
@@ -241,7 +246,10 @@ class StreamableHttp:
         request_id = message.id if message.kind == "request" else None
         if not self._hear(body, request_id, message, exchange) and request_id is not None:
             said = self._access.excerpt(body)
-            raise TransportError(f"{message.method} was answered with a message that is not its answer: {said!r}")
+            hint = not_mcp(message.method, "JSON", said)
+            raise TransportError(
+                f"{message.method} was answered with a message that is not its answer: {said!r}", hint=hint
+            )
 
     async def _take_refusal(self, message: Message, exchange: int, response: Response) -> None:
         """Report a status that means failure; a JSON-RPC error in the body is the answer."""
@@ -321,24 +329,42 @@ class StreamableHttp:
     async def _events(
         self, response: Response, exchange: int, stream: "_Resumable", request_id: Id | None, message: Message | None
     ) -> bool:
-        """Hear the events of one connection; whether the answer was among them."""
+        """Hear the events of one connection; whether the answer was among them.
+
+        After it the stream is read on for a moment: the server may end it, or answer once more.
+        """
         decoder = EventStream()
         pace = Pace(self._listener)
         stream.fruitless += 1
-        async for chunk in response.chunks():
-            for event in decoder.feed(chunk):
-                stream.note(event.id, event.retry)
-                if event.data and event.kind == "message":
-                    heard = decode(event.data.encode(errors="surrogateescape"), self._access.budgets)
-                    if message is not None:
-                        self._learn(heard, message)
-                    answers = heard.kind in ("result", "error", "invalid") and heard.id == request_id
-                    self._listener.heard(heard, None, exchange)
-                    if answers and request_id is not None:
-                        return True
-                await pace.keep()
-            response.insist_on_size("an event", decoder.waiting())
-        return False
+        answered = False
+        try:
+            async with asyncio.timeout(None) as limit:
+                async for chunk in response.chunks():
+                    for event in decoder.feed(chunk):
+                        stream.note(event.id, event.retry)
+                        if event.data and event.kind == "message":
+                            heard = decode(event.data.encode(errors="surrogateescape"), self._access.budgets)
+                            if message is not None:
+                                self._learn(heard, message)
+                            answers = heard.kind in ("result", "error", "invalid") and heard.id == request_id
+                            answered = answered or (answers and request_id is not None)
+                            self._listener.heard(heard, None, exchange)
+                            if heard.kind == "request":
+                                await self._until_few_are_on_the_way()
+                        await pace.keep()
+                    if answered and limit.when() is None:
+                        limit.reschedule(asyncio.get_running_loop().time() + _AFTERWARDS_SECONDS)
+                    response.insist_on_size("an event", decoder.waiting())
+        except (TimeoutError, TransportError):
+            if not answered:
+                raise
+        return answered
+
+    async def _until_few_are_on_the_way(self) -> None:
+        """Wait until most of what we said is delivered: a request of ours goes out after that."""
+        while len(self._tasks) - len(self._by_id) > _MOST_ON_THE_WAY:
+            others = self._tasks - {asyncio.current_task()}
+            await asyncio.wait(others, return_when=asyncio.FIRST_COMPLETED)
 
     def _get(self, last_id: str | None) -> AbstractAsyncContextManager[tuple[Response, int]]:
         resume = [] if last_id is None else [("Last-Event-ID", last_id)]

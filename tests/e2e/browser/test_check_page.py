@@ -185,7 +185,7 @@ def test_nothing_keeps_people_with_other_senses_out(visit, checked, scheme):
         assert seen.faults() == [], link
 
 
-def test_the_page_of_a_server_that_cannot_be_started_says_why_and_gives_no_score(visit, checked):
+def test_the_page_of_a_server_that_cannot_be_started_says_why_and_gives_no_grade(visit, checked):
     page = visit().open(checked("--", "no-such-program", code=3))
     assert listed(page, "What failed") == [
         "‼The server can be usedcannot start 'no-such-program': No such file or directory"

@@ -69,6 +69,7 @@ class OverHttp:
     """What makes a server of tests/servers/plain.py answer POSTs: all that it says is the body, with a status."""
 
     headers = {}  # of each answer
+    content_type = "application/json"
 
     def answer_post(self, body):
         self.said = []
@@ -119,7 +120,7 @@ def over_http(server):
 
         def reply(self, status, body):
             self.send_response(status)
-            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Type", server.content_type)
             for name, value in server.headers.items():
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(body)))

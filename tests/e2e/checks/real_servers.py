@@ -157,7 +157,7 @@ class Said:
 
 def checked(version: str, words: tuple[str, ...]) -> Said:
     """Check a server that WORDS lead to, in one revision."""
-    flags = ("--protocol", version, "--level", "must", "--call-tools", "all", "--json")
+    flags = ("--protocol", version, "--level", "must", "--call-tools", "all", "--all-findings", "--json")
     command = (sys.executable, "-m", "mcp_conductor", "check", *flags, *words)
     began = time.monotonic()
     done = prefork.run(command, capture_output=True, text=True, timeout=CHECK_SECONDS, check=False)

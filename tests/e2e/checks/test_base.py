@@ -2,6 +2,7 @@
 
 import pytest
 from tests.e2e.checks.plain_servers import AREA, PlainHttp, broken, composed, composed_http, over_http
+from tests.e2e.checks.proofs import assert_proven
 
 from mcp_conductor.checks.engine.check import CHECKS
 from mcp_conductor.checks.requirements import requirements
@@ -46,13 +47,13 @@ HANDSHAKE = {
         def reply(self, request):
             message = super().reply(request)
             if request["method"] == "tools/call":
-                self.say(error(request["id"], -32603, "and an error"))
+                self.say(message)
             return message
         """,
     "base-response-result-xor-error-server": """
         def reply(self, request):
             message = super().reply(request)
-            both = {"error": {"code": 1, "message": "as well"}} if request["method"] == "tools/call" else {}
+            both = {"error": {"code": 1, "message": "as well"}} if "content" in message.get("result", {}) else {}
             return {**message, **both}
         """,
     "base-result-is-object-server": """
@@ -129,17 +130,21 @@ HANDSHAKE = {
         """,
     "base-parse-error-server": """
         def hear(self, line):
-            if b'"method":\\n' not in line:
+            if b'"method":\\n' in line:
+                self.say(error(None, -32603, "Internal error"))
+            else:
                 super().hear(line)
         """,
     "base-invalid-request-server": """
         def take(self, message):
-            if not isinstance(message, dict) or message.get("id", 0) is not None:
+            if isinstance(message, dict) and message.get("id", 0) is None:
+                self.say(error(None, -32000, "no id"))
+            else:
                 super().take(message)
         """,
     "base-invalid-params-server": """
-        def call_tool(self, params):
-            return {"content": []}
+        def checked_call(self, params):
+            return {"content": []} if "name" not in params else super().checked_call(params)
         """,
     "base-malformed-input-survival-server": """
         def hear(self, line):
@@ -150,10 +155,6 @@ HANDSHAKE = {
     "base-meta-reverse-dns": """
         def call_tool(self, params):
             return {**super().call_tool(params), "_meta": {"example.com/mine": 1}}
-        """,
-    "batch-rejected-server": """
-        def take_batch(self, batch):
-            self.say([self.reply(each) for each in batch])
         """,
 }
 IN_BATCHES = {
@@ -205,12 +206,37 @@ async def test_a_server_that_breaks_one_rule_is_told_which(tmp_path, verdicts_of
         assert (failed(outcomes), outcomes[name].status) == (set(), "warned")
 
 
+LOGS = {"logging-capability-declared"}  # what is said in these messages is not declared either
+FOUND = {
+    "base-invalid-params-server": {"tools-call-missing-name"},  # which says more, and stands for it
+    "base-jsonrpc-envelope-server": {"base-jsonrpc-envelope-server", *LOGS},
+    "base-notification-shape-server": {"base-notification-shape-server", *LOGS},
+}
+
+
+QUICK = ("base-invalid-params-server", "base-error-shape-server", "base-jsonrpc-envelope-server")
+
+
+@pytest.mark.parametrize(
+    ("base", "version", "name"),
+    [pytest.param(*each, marks=() if each[-1] in QUICK else pytest.mark.slow) for each in BROKEN],
+)
+async def test_a_server_with_one_fault_has_one_finding(tmp_path, verdicts_of, failed, base, version, name):
+    server = broken(tmp_path, base, {**HANDSHAKE, **IN_BATCHES, **MODERN}[name])
+    outcomes = await verdicts_of(server, version)
+    assert failed(outcomes, "failed", "warned") == FOUND.get(name, {name}), {
+        each.id: each.findings for each in outcomes.values() if each.findings
+    }
+    for each in outcomes.values():
+        assert_proven(each)
+
+
 @pytest.mark.parametrize(
     ("base", "version"),
     [("Plain", "2024-11-05"), ("Plain", "2025-03-26"), ("Plain", "2025-11-25"), ("Modern", "2026-07-28")],
 )
 async def test_a_server_that_keeps_the_rules_is_not_blamed(tmp_path, verdicts_of, failed, base, version):
-    outcomes = await verdicts_of(broken(tmp_path, base), version, only=AREA)
+    outcomes = await verdicts_of(broken(tmp_path, base), version)
     assert failed(outcomes, "failed", "warned") == set()
 
 
@@ -241,3 +267,14 @@ async def test_a_batch_of_notifications_that_gets_no_202_is_reported(verdicts_of
 def test_every_check_has_a_server_that_breaks_it():
     mine = {name for name, _ in CHECKS.items() if requirements()[name].group in GROUPS}
     assert mine - {*HANDSHAKE, *IN_BATCHES, *MODERN} == {"batch-notifications-only-202"}
+
+
+async def test_a_server_that_takes_batches_of_what_it_knows_in_a_session_is_not_blamed(tmp_path, verdicts_of):
+    body = """
+        def take_batch(self, batch):
+            known = all("id" in each or each["method"] == "notifications/cancelled" for each in batch)
+            super().take_batch(batch) if known and self.version else self.say(error(None, -32600, "no session"))
+        """
+    name = "batch-receive-server"
+    outcomes = await verdicts_of(broken(tmp_path, "Plain", body), "2025-03-26", only=[name])
+    assert outcomes[name].status == "passed"

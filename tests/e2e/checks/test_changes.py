@@ -262,3 +262,31 @@ async def test_over_http_a_change_without_a_word_is_reported_where_there_is_a_st
         assert found[name].status == "failed"
         found = await verdicts_of(spec, OLD, only=(name,), triggers=(Trigger("look"),))
         assert "no stream on which it could tell" in found[name].reason
+
+
+PAGED = """
+def paged(params):
+    at = int(params.get("cursor", 0))
+    return {"tools": tools[at:at + 1], **({"nextCursor": str(at + 1)} if at + 1 < len(tools) else {})}
+methods["tools/list"] = paged
+listed = lambda kind: None
+"""
+
+
+async def test_a_change_on_a_later_page_is_seen(outcomes):
+    found, _ = await outcomes(PAGED, ADD, only=["tools-listchanged-notification"])
+    assert reported(found) == {"tools-listchanged-notification"}
+
+
+@pytest.mark.parametrize(
+    ("list_tools", "why"),
+    [
+        ("None", "tools/list failed"),
+        ("{}", "the result of tools/list has no array 'tools'"),
+        ('{"tools": tools[:1], "nextCursor": "1"} if "cursor" not in params else None', "tools/list failed"),
+    ],
+)
+async def test_a_tool_that_may_be_missing_because_its_list_fails_is_no_mistake_of_the_user(outcomes, list_tools, why):
+    found, verdicts = await outcomes(f'methods["tools/list"] = lambda params: {list_tools}', ADD, only=["tools"])
+    assert f"--trigger: the tool 'add' was not called: {why}" in verdicts.remarks
+    assert found

@@ -192,7 +192,7 @@ async def test_a_result_that_could_be_empty_may_have_members(tmp_path, failed):
             self.methods["resources/subscribe"] = lambda params: {"subscribed": True}
             self.methods["resources/unsubscribe"] = lambda params: {"subscribed": False}
             self.methods["logging/setLevel"] = lambda params: {"level": params["level"]}
-            self.methods["ping"] = lambda params: {"_meta": {"example.com/load": 1}}
+            self.methods["ping"] = lambda params: {"_meta": {"example.com/load": 1}, "ok": True}
         """
     only = ("resources-subscribe-accepted", "logging-setlevel-accepted", "ping-response-server")
     spec = StdioSpec(command=broken(tmp_path, "Plain", change), env={"PYTHONPATH": str(SERVERS)})
@@ -200,6 +200,7 @@ async def test_a_result_that_could_be_empty_may_have_members(tmp_path, failed):
     assert failed({outcome.id: outcome for outcome in verdicts.outcomes}, "failed", "warned") == set()
     assert sorted(verdicts.remarks) == [
         "the result of logging/setLevel has members that the specification does not know: level",
+        "the result of ping has members that the specification does not know: ok",
         "the result of resources/subscribe has members that the specification does not know: subscribed",
         "the result of resources/unsubscribe has members that the specification does not know: subscribed",
     ]

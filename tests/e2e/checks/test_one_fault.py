@@ -39,6 +39,12 @@ PRETTY = """
     def write(self, data):
         super().write(json.dumps(json.loads(data), indent=1).encode() + b"\\n")
     """
+PRETTY_LATER = """
+    def write(self, data):
+        message = json.loads(data)
+        opens = "serverInfo" in message.get("result", {})
+        super().write(data if opens else json.dumps(message, indent=2).encode() + b"\\n")
+    """
 NOISY = """
     def write(self, data):
         super().write(b"a line of the log\\n" + data)
@@ -50,6 +56,7 @@ CASES = [
     (M, "caching-hints-present", changed("'result' in message and message['result'].pop('ttlMs', None)")),
     (H, "base-response-id-echo-server", changed("'id' in message and message.update(id=str(message['id']))")),
     (H, "stdio-newline-framing-server", PRETTY),
+    (H, "stdio-newline-framing-server", PRETTY_LATER),
     (M, "stdio-stdout-clean-server", NOISY),
     (H, "base-response-once-server", dying("message.get('method') == 'tools/list'")),
     (H, "base-method-not-found-server", dying("str(message.get('method')).startswith('conductor')")),
@@ -144,3 +151,34 @@ async def test_an_answer_to_what_we_forgot_is_not_held_against_the_server(tmp_pa
     verdicts = await check(spec, H, Options(timeout=1.0, only=frozenset({"base", "tools"})))
     assert failed({each.id: each for each in verdicts.outcomes}) == set()
     assert any("was forgotten" in remark for remark in verdicts.remarks)
+
+
+async def test_prompts_that_are_not_declared_are_one_finding(verdicts_of, failed, tmp_path):
+    body = """
+    def reply(self, request):
+        if self.version and request["method"] == "prompts/list":
+            return result(request["id"], {"prompts": [{"name": "greet"}]})
+        return super().reply(request)
+    """
+    outcomes = await verdicts_of(broken(tmp_path, "Plain", body), timeout=0.5)
+    assert failed(outcomes, "failed", "warned") == {"prompts-capability-declared"}
+
+
+REFUSES = """
+    def reply(self, request):
+        if self.version and {}:
+            return error(request["id"], -32603, "Internal error")
+        return super().reply(request)
+    """
+
+
+@pytest.mark.parametrize(
+    ("test", "only"),
+    [
+        ('request["method"] == "completion/complete"', "completion-not-supported-32601"),
+        ('"cursor" in request.get("params", {})', "pagination-invalid-cursor"),
+    ],
+)
+async def test_a_wrong_code_of_an_error_is_one_finding(verdicts_of, failed, tmp_path, test, only):
+    outcomes = await verdicts_of(broken(tmp_path, "Plain", REFUSES.format(test)), timeout=0.5)
+    assert failed(outcomes, "failed", "warned") == {only}

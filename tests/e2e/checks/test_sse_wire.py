@@ -1,12 +1,19 @@
 """HTTP+SSE: each rule broken on purpose, and reported as that and nothing else."""
 
-import pytest
-from tests.e2e.checks.good_http import broken, composed, manners
+import json
+import sys
 
+import pytest
+from tests import prefork
+from tests.e2e.checks.good_http import AREA, broken, composed, manners
+
+from mcp_conductor.checks.engine.run import Options, check
 from mcp_conductor.checks.server.probes.sse_wire import _outer_address
 from mcp_conductor.protocol.server_spec import HttpSpec
 
 OLD = "2024-11-05"
+CONDUCTOR = (sys.executable, "-c", "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())")
+MCP_CLI = (sys.executable, "-c", "import sys; from mcp_conductor.cli import mcp_cli; sys.exit(mcp_cli())")
 
 
 class Old:
@@ -159,3 +166,90 @@ async def test_an_answer_on_the_stream_counts_though_its_request_got_a_bad_statu
     )
     assert failed(outcomes) == set()
     assert outcomes["base-response-id-echo-server"].status == "passed"
+
+
+class NeverAnEndpoint(Old):
+    def endpoint(self, number):
+        return "event: hello\ndata: there\n\n"
+
+
+class OnlyOtherEvents(Old):
+    def kind(self, number):
+        return "response"
+
+
+class OtherEventsForLists(Old):
+    def kind_of(self, call):
+        return "response" if call.method == "tools/list" else "message"
+
+    def answer(self, stream, call, number):
+        info = {"protocolVersion": OLD, "capabilities": {"tools": {}}, "serverInfo": {"name": "old", "version": "1"}}
+        known = {"initialize": info, "ping": {}, "tools/list": {"tools": []}}
+        code = -32602 if call.method == "tools/call" else -32601
+        refused = {"error": {"code": code, "message": "no"}}
+        said = {"result": known[call.method]} if call.method in known else refused
+        text = json.dumps({"jsonrpc": "2.0", "id": call.id, **said})
+        stream.send(f"event: {self.kind_of(call)}\ndata: {text}\n\n".encode())
+
+
+class RightEventsForLists(OtherEventsForLists):
+    def kind_of(self, call):
+        return "message"
+
+
+NEVER = [
+    (RightEventsForLists, set()),
+    (NeverAnEndpoint, {"sse-endpoint-event"}),
+    (OnlyOtherEvents, {"sse-message-events"}),
+    (OtherEventsForLists, {"sse-message-events"}),
+]
+SSE = ("--transport", "sse")
+
+
+@pytest.mark.parametrize(("way", "ids"), NEVER, ids=lambda each: getattr(each, "__name__", ""))
+async def test_a_server_with_which_no_client_can_talk_is_told_why(http, way, ids):
+    server = http(manners(way()))
+    found = await check(
+        HttpSpec(url=server.url, sse=True, endpoint_timeout=1.0),
+        OLD,
+        Options(timeout=1.0, only=(*AREA, "tools", "ping", "base-response-once-server")),
+    )
+    failed = {each.id: each for each in found.outcomes if each.status == "failed"}
+    assert failed.keys() == ids
+    assert not any("silent" in each.message for one in found.outcomes for each in one.findings)
+    proof = "\n".join(line for each in failed.values() for line in each.wire)
+    assert not ids or ("there" if way is NeverAnEndpoint else '"jsonrpc"') in proof
+
+
+@pytest.mark.parametrize(("way", "ids"), NEVER[1:], ids=lambda each: getattr(each, "__name__", ""))
+def test_the_command_says_so_too(http, way, ids):
+    server = http(manners(way()))
+    done = prefork.run(
+        [
+            *CONDUCTOR,
+            "check",
+            *SSE,
+            "--timeout",
+            "1s",
+            "--json",
+            "--only",
+            "sse",
+            server.url,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+    outcomes = json.loads(done.stdout)["outcomes"]
+    assert {each["id"] for each in outcomes if each["status"] == "failed"} == ids
+    assert done.returncode == 1
+
+
+def test_an_event_of_another_type_is_shown_and_is_no_silence(http):
+    server = http(manners(OnlyOtherEvents()))
+    done = prefork.run(
+        [*MCP_CLI, *SSE, server.url, "-v", "--method", "ping"], capture_output=True, text=True, timeout=60
+    )
+    assert "event: response" in done.stderr
+    assert "came as an event of the type 'response'" in done.stderr
+    assert "no answer to" not in done.stderr

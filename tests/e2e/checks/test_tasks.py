@@ -149,8 +149,8 @@ def acknowledge(params):
         AGAIN[params["taskId"]] = AGAIN.get(params["taskId"], 0) + 1
     return good_take(params)
 """),
-    ("taske-update-ack", V5, ASKING + "good = acknowledge; acknowledge = lambda params: {**good(params), **known(params)}"),
-    ("taske-cancel-ack", V5, EXTENSION + 'METHODS["tasks/cancel"] = lambda params: done(**known(params))'),
+    ("taske-update-ack", V5, ASKING + "good = acknowledge; acknowledge = lambda params: refuse(-32602) if 'conductor-unknown' in params.get('inputResponses', {}) else good(params)"),
+    ("taske-cancel-ack", V5, EXTENSION + 'METHODS["tasks/cancel"] = lambda params: known(params) and refuse(-32603)'),
     ("taske-unknown-id-get", V5, EXTENSION + 'get = lambda params: done(**{**known(params), **OUTCOME}) if params["taskId"] in TASKS else refuse(-32603)'),
     ("taske-unknown-id-update-cancel", V5, EXTENSION + "acknowledge = lambda params: need(params) and done()"),
     ("taske-methods-need-capability", V5, EXTENSION + "known = lambda params: TASKS.get(params['taskId']) or refuse(-32602)"),
@@ -172,6 +172,14 @@ async def test_what_is_broken_is_reported_and_nothing_else(serve, name, version,
 async def test_nothing_is_reported_of_servers_that_keep_tasks_as_they_should(serve, version, change):
     verdicts = await checked(serve(lines(change, version)), version)
     assert found(verdicts, "failed", "warned") == set()
+
+
+async def test_acknowledgements_with_more_members_are_a_remark(serve):
+    change = "good = acknowledge; acknowledge = lambda params: {**good(params), 'status': known(params)['status']}"
+    verdicts = await checked(serve(lines(EXTENSION + change, V5)), V5)
+    assert found(verdicts, "failed", "warned") == set()
+    for method in ("tasks/update", "tasks/cancel"):
+        assert f"the result of {method} has members that the specification does not know: status" in verdicts.remarks
 
 
 @pytest.mark.parametrize(("file", "version"), [("tasks-only.json", V4), ("tasks-extension.json", V5)])

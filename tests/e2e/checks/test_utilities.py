@@ -167,3 +167,12 @@ def test_every_check_of_this_area_has_a_server_that_breaks_it():
         "mrtr-capability-respected",
         "cancel-stops-work-server",  # test_cancellation.py
     }
+
+
+async def test_a_list_of_which_a_page_fails_is_not_seen_to_its_end(serve):
+    """That there was no cursor on it does not mean that the list ends there, as it should."""
+    pages = 'METHODS["tools/list"] = lambda params: refuse(-32603) if "cursor" in params else {"tools": TOOLS, "nextCursor": "2"}'
+    verdicts = await checked(serve(lines(pages, "2025-11-25")), "2025-11-25")
+    [outcome] = [each for each in verdicts.outcomes if each.id == "pagination-continues"]
+    assert (outcome.status, outcome.reason) == ("skipped", "a page of tools/list is not answered with a result")
+    assert "tools/list was not read to its end: after 1 items a page failed" in verdicts.remarks

@@ -35,7 +35,7 @@ INNER = {
     "SpoiledReply.__init__", "SpoiledReply.changed", "SpoiledReply.garbled", "SpoiledReply.leaves", "SpoiledReply.truncates",
     "Call.__init__", "Field.__init__", "Field.member", "Field.root",
     "Outcome.__init__", "Probe.__init__", "Probe.again", "Probe.once", "Probe.anew", "Probe.apart", "Probe.beside", "Probe.dialect",
-    "Probe.harmless", "Probe.http", "Probe.odd", "Probe.patience", "Probe.reachable", "Probe.reply_to", "Probe.served", "Probe.settled",
+    "Probe.harmless", "Probe.never_cancel", "Probe.unanswered", "Probe.http", "Probe.odd", "Probe.patience", "Probe.reachable", "Probe.reply_to", "Probe.served", "Probe.settled",
     "Probe.spec", "Probe.unopened", "Record.__init__", "Record.some_results", "Record.traits", "Transcript.decoded", "Transcript.read", "Transcript.spoken", "Report.__init__", "Scope.__init__", "Script.__init__", "Script.answered", "Script.next_key", "Script.steps",
 }  # fmt: skip
 # Of every error: how its surroundings get into it. Of every spec: what our own modules ask it.

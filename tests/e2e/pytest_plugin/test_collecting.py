@@ -18,7 +18,7 @@ ___ ERROR collecting a.test.mcp.yml ___
 error: a.test.mcp.yml: tests[0].cal is not a known key
   --> a.test.mcp.yml:4:26
   4 |   - {it: says its motto, cal: motto, expect: {ok: true}}
-    |                          ^
+    |                          ^^^
   hint: did you mean 'call'?
 === short test summary info ===
 ERROR a.test.mcp.yml

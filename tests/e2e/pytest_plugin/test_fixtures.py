@@ -133,7 +133,7 @@ def test_a_mistake_in_the_dict_is_told_with_its_place_and_a_hint(run, write):
         "mcp_conductor.errors.UsageError: composed_server(): tols is not a known key\n"
         "--> composed_server():9:3\n"
         '9 |   "tols": []\n'
-        "|   ^\n"
+        "|   ^^^^^^\n"
         "hint: did you mean 'tools'?"
     )
     assert "pytest_plugin" not in done.out

@@ -48,5 +48,5 @@ def test_the_manual_names_every_option_and_ini_value():
 
     source = Path(pytest_plugin.__file__).read_text()
     named = {*re.findall(r'addoption\(\s*"([\w-]+)"', source), *re.findall(r'addini\(\s*"(\w+)"', source)}
-    assert len(named) == 15
+    assert len(named) == 16
     assert {name for name in named if name not in MANUAL.read_text()} == set()

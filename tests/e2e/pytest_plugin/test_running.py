@@ -48,10 +48,9 @@ result.content[0].text is 'Nobody is a stranger twice.', not 'Somebody'
    |                                                    ^^^^^^^^
    |   result.content[0].text is 'Nobody is a stranger twice.', not 'Somebody'
 request   {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"motto","arguments":{}}}
-response  {"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"Nobody is a stranger
-                                                                             ^^^^^^^^^^^^^^^^^^^^^
-           twice."}]}}
-          ^^^^^^^^
+response  {"jsonrpc": "2.0", "id": 3,
+            "result": {"content":[{"type":"text","text":"Nobody is a stranger twice."}]}}
+                                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 again: pytest a.test.mcp.yml::fails
 """
 
@@ -188,7 +187,7 @@ def test_a_hook_that_fails_is_a_failure_even_if_a_failure_was_expected(run, suit
     suite(f"- {{it: passes, xfail: a bug, {MOTTO}}}", head="after_each: [{call: lose}]")
     done = run(*words)
     assert done.statuses == {"passes": "FAILED"}
-    assert "after_each: the tool reported an error" in done.text
+    assert "after_each: the tool answered with an error" in done.text
 
 
 def test_a_file_of_tests_that_are_skipped_starts_no_server(run, suite, starts):

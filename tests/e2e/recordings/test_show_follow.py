@@ -84,7 +84,7 @@ def test_a_file_is_waited_for_and_one_that_is_replaced_is_another_recording(tmp_
 def test_filters_hold_back_what_is_not_known_to_be_an_error_yet(tmp_path):
     file = tmp_path / "said.jsonl"
     file.write_text(HEADER + call(1, "ping") + call(2, "tools/list"))
-    with following(tmp_path, "--errors", "--json") as process:
+    with following(tmp_path, "--failed", "--json") as process:
         assert process.stdout.readline() == '{"recording":1}\n'
         append(file, answer(1, result={}) + answer(2, error={"code": -32601, "message": "no"}))
         assert [json.loads(process.stdout.readline())["source"] for _ in range(2)] == ["client", "server"]
@@ -122,7 +122,7 @@ def test_memory_does_not_grow_with_the_recording(tmp_path):
         out.write(HEADER)
         for _ in range(50):
             out.write(text)
-    with following(tmp_path, "--errors") as process:
+    with following(tmp_path, "--failed") as process:
         for _ in range(50 * 2_000):
             assert re.match(" +1.500 (-->|<--)", process.stdout.readline())
         used = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text())

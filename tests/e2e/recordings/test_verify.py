@@ -141,6 +141,119 @@ def test_wrong_use_is_told_before_anything_starts(verify, notes, flags, text, me
     assert message in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "code", "first", "rest"),
+    [
+        ('if "id" in message:', 'if "id" in message and method != "initialize":', 3, "errored", "not-run"),
+        ("if result is None:", 'if method == "initialize" or result is None:', 1, "failed", "not-run"),
+    ],
+)  # fmt: skip
+def test_without_a_handshake_nothing_else_is_sent(verify, notes, serve, old, new, code, first, rest):
+    assert old in NOTES
+    told = 'method, params = message["method"], message.get("params", {})'
+    spoiled = NOTES.replace(old, new).replace(told, f'{told}; open("heard", "a").write(method + "\\n")')
+    done = verify(serve(spoiled), "--timeout", "500ms")
+    assert done.returncode == code, done.stdout + done.stderr
+    assert [each["status"] for each in json.loads(done.stdout)["outcomes"]] == [first, *[rest] * 7]
+    assert (verify.folder / "heard").read_text() == "initialize\n"
+
+
+STATES = """
+import json, sys, uuid
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    text = json.dumps({"id": str(uuid.uuid4()), "state": "open", "next": 1}, indent=1)
+    result = {"content": [{"type": "text", "text": text}, {"type": "text", "text": f"{uuid.uuid4()} is open"}]}
+    if asked["method"] == "initialize":
+        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+
+
+@pytest.fixture
+def states(verify, serve):
+    verify.record(serve(STATES), [("tools/call", {"name": "state", "arguments": {}})])
+    return lambda **changed: serve(STATES.replace('"open"', changed.get("state", '"open"')).replace("is open", changed.get("words", "is open")).replace('"next": 1', changed.get("next", '"next": 1')), "now.py")  # fmt: skip
+
+
+def test_what_is_named_is_the_difference_that_matters_and_not_an_id_before_it(verify, states):
+    done = verify(states(state='"closed"', words="is shut"))
+    assert done.returncode == 1
+    (failed,) = [each for each in json.loads(done.stdout)["outcomes"] if each["status"] == "failed"]
+    one, other = sorted(failed["findings"], key=lambda finding: finding["path"])
+    assert one["message"] == "result.content[0].text.state is 'closed', not 'open'"
+    assert one["path"] == "result.content[0].text.state"
+    assert "result.content[1].text" in other["message"]
+    assert "not '" in other["message"]
+    assert "shut" in other["message"]
+
+
+def test_ignore_reaches_into_json_within_a_text(verify, states):
+    server = states(next='"next": 2')
+    assert verify(server).returncode == 1
+    report = verify.passes(server, "--ignore", "result.content[0].text.next")
+    assert report["warnings"] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("result.content[0].text.nxt", "is nothing in any answer"),
+        ("result.content[1].text.next", "leads into a text that is not JSON: '"),
+    ],
+)
+def test_ignore_that_excuses_nothing_is_told(verify, states, path, why):
+    done = verify(states(next='"next": 2'), "--ignore", path)
+    assert done.returncode == 1
+    (warning,) = json.loads(done.stdout)["warnings"]
+    assert warning["message"].startswith(f"--ignore {path} {why}")
+    assert f"--ignore {path}" in verify(states(), "--ignore", path, json_report=False).stdout
+
+
+def test_strict_compares_uuids_too(verify, states):
+    assert verify(states()).returncode == 0
+    assert verify(states(), "--strict").returncode == 1
+
+
+def test_all_sessions_are_played(verify, serve):
+    server = serve(STATES)
+    call = ("tools/call", {"name": "state", "arguments": {}})
+    one = (verify.folder / verify.record(server, [call])).read_text()
+    lines = one.splitlines(keepends=True)
+    second = [json.dumps({**json.loads(line), "session": 2}) + "\n" for line in lines[1:]]
+    (verify.folder / "said.jsonl").write_text("".join([*lines, *second]))
+    report = verify.passes(server, "--session", "all")
+    groups = [each["group"] for each in report["outcomes"]]
+    assert len(set(groups)) == 2
+    assert len(groups) == 2 * verify.passes(server, "--session", "2")["summary"]["passed"]
+    assert verify(serve(STATES.replace('"open"', '"shut"'), "now.py"), "--session", "all").returncode == 1
+
+
+def test_clients_that_a_recording_does_not_tell_apart_are_not_played(verify, serve):
+    def said(at, session, source, text):
+        return json.dumps({"at": at, "source": source, "session": session, "text": text}) + "\n"
+
+    def asked(method, number):
+        return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": {}})
+
+    def answer(number):
+        return json.dumps({"jsonrpc": "2.0", "id": number, "result": {}})
+
+    lines = [json.dumps({"recording": 1, "transport": "http", "server": {"url": "http://127.0.0.1:1/mcp"}}) + "\n"]
+    for session in (1, 2):
+        lines += [said(session, session, "client", asked("initialize", 0))]
+        lines.append(said(session, session, "server", answer(0)))
+    for at in (3, 4):  # one of each client, both in the second session
+        lines += [said(at, 2, "client", asked("tools/list", 1)), said(at, 2, "server", answer(1))]
+    (verify.folder / "said.jsonl").write_text("".join(lines))
+    for session in ("1", "2", "all"):
+        done = verify(serve(STATES), "--session", session, json_report=False)
+        assert done.returncode == 2, done.stdout
+        assert "cannot be told apart" in done.stderr
+
+
 # Servers that others wrote.
 
 

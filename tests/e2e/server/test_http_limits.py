@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from tests.e2e.server.http_wire import BOTH, routing
-from tests.e2e.server.wire import config, echo, modern, request, slow
+from tests.e2e.server.wire import INITIALIZED, NEWEST, config, echo, initialize, modern, ping, request, slow
 
 from mcp_conductor.server.config_file import load
 from mcp_conductor.server.http.limits import LIMITS, Limits
@@ -33,9 +33,12 @@ class Client:
         """The statuses of all answers, until the server closes the connection."""
         return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d{3}) [A-Z]", await self.reader.read())]
 
+    async def head(self):
+        return (await self.reader.readuntil(b"\r\n\r\n")).decode()
+
     async def status(self):
         """The status of the next answer, of which the body is read, too."""
-        head = (await self.reader.readuntil(b"\r\n\r\n")).decode()
+        head = await self.head()
         await self.reader.readexactly(int(re.search(r"content-length: (\d+)", head)[1]))
         return int(head.split()[1])
 
@@ -69,7 +72,8 @@ def limited(tmp_path):
 
 
 def head(message=DISCOVER, *, length=None, **headers):
-    lines = {"Host": "127.0.0.1", "Accept": BOTH, "Content-Type": "application/json", **routing(message), **headers}
+    routed = routing(message) if "_meta" in message.get("params", {}) else {}
+    lines = {"Host": "127.0.0.1", "Accept": BOTH, "Content-Type": "application/json", **routed, **headers}
     lines |= {"Content-Length": str(length)} if length is not None else {"Transfer-Encoding": "chunked"}
     return "\r\n".join(["POST /mcp HTTP/1.1", *(f"{name}: {value}" for name, value in lines.items()), "", ""]).encode()
 
@@ -240,6 +244,47 @@ async def test_a_client_that_waits_long_for_its_answer_is_not_cut_off(limited):
         client = await connect()
         client.say(post(modern(slow(1, 300))))
         assert await client.status() == 200
+
+
+async def test_a_session_that_is_idle_for_too_long_ends_and_its_id_is_refused(limited):
+    async with limited(session_seconds=0.2) as connect:
+        client = await connect()
+        session = await opened(client)
+        client.say(post(ping(1), **session))
+        assert (await client.head()).startswith("HTTP/1.1 200")
+        await client.reader.readuntil(b"0\r\n\r\n")
+        await asyncio.sleep(0.4)  # the time that the test is about
+        client.say(post(ping(2), **session))
+        assert await client.status() == 404
+
+
+@pytest.mark.parametrize("busy_with", ["a GET stream", "a request", "a request whose client has left"])
+async def test_a_session_with_an_open_stream_or_request_is_not_idle(limited, busy_with):
+    async with limited(session_seconds=0.1) as connect:
+        client, other = await connect(), await connect()
+        session = await opened(client)
+        if busy_with == "a GET stream":
+            lines = {"Host": "127.0.0.1", "Accept": "text/event-stream", **session}
+            other.say("\r\n".join(["GET /mcp HTTP/1.1", *map(": ".join, lines.items()), "", ""]).encode())
+        else:
+            other.say(post(slow(1, 1000, "token"), **session))
+        assert (await other.head()).startswith("HTTP/1.1 200")
+        if busy_with == "a request whose client has left":
+            other.writer.transport.abort()
+        await asyncio.sleep(0.4)  # the time that the test is about
+        client.say(post(INITIALIZED, **session))
+        assert await client.status() == 202
+
+
+async def opened(client):
+    """The headers of a new session."""
+    client.say(post(initialize()))
+    head = await client.head()
+    await client.reader.readuntil(b"0\r\n\r\n")
+    session = {"Mcp-Session-Id": re.search(r"Mcp-Session-Id: (\S+)", head)[1], "MCP-Protocol-Version": NEWEST}
+    client.say(post(INITIALIZED, **session))
+    assert await client.status() == 202
+    return session
 
 
 async def test_hosts_are_checked_on_every_address(limited):

@@ -100,7 +100,7 @@ def test_flag_tells_the_format_where_the_extension_does_not(run, file, program, 
     code, out, err = run(name)
     assert (code, out) == (BAD[program], "")
     assert "cannot tell from its name" in err
-    assert "--json" in err
+    assert "--input-format json" in err
 
 
 def test_flag_for_the_format_is_stronger_than_the_extension(run, file, program):
@@ -113,7 +113,7 @@ def test_flag_for_the_format_is_stronger_than_the_extension(run, file, program):
     [
         ([], "no config file"),
         (["missing.json"], "missing.json"),
-        (["server.json", "--json", "--yaml"], "exclude each other"),
+        (["server.json", "--json", "--yaml"], "cannot be combined with"),
         (["server.json", "--config", "other.json"], "2 config files are given"),
         (["server.json", "other.json"], "2 config files are given"),
         (["--config"], "--config needs a value"),

@@ -53,6 +53,56 @@ def test_what_runs_again_has_the_tests_that_give_what_the_failure_needs(check, c
     assert "1 failed, 2 passed" in conductor(*words).out
 
 
+def test_what_runs_again_is_the_failed_test_or_row_alone(check, conductor):
+    done = check("""
+        - it: is before
+          call: motto
+          expect: {ok: true}
+
+        # of the next one
+        - it: fails
+          call: lose
+          expect: {ok: true}
+        - it: calls {{ tool }}
+          parametrize:
+            - tool: motto
+            - tool: lose
+          call: "{{ tool }}"
+          expect: {ok: true}
+        - {it: in one line, parametrize: [{id: "it's", tool: motto}, {id: "*", tool: lose}], call: "{{ tool }}", expect: {ok: true}}
+    """)
+    assert [words[1] for words in again(done)] == [
+        "a.test.mcp.yml:9",
+        "a.test.mcp.yml:15",
+        "a.test.mcp.yml::in one line [*]",
+    ]
+    for words in again(done):
+        assert "\n1 failed, 5 deselected in" in conductor(*words).out
+
+
+def test_what_runs_again_after_shuffle_is_what_came_before_in_the_same_order(check, conductor):
+    tests = "".join(f"- {{it: {letter}, call: motto, expect: {{ok: true}}}}\n" for letter in "abcde")
+    tests += "- {it: fails, call: lose, expect: {ok: true}}\n- {it: other, tags: x, call: motto, expect: {ok: true}}"
+    for flags in ((), ("--not-tag", "x")):
+        first = check(tests, "--shuffle", "--seed", "7", *flags)
+        (words,) = again(first)
+        assert {"--shuffle", "--seed"} <= set(words)
+        order = [title for title in first.outcomes if title != "other"]
+        assert order != sorted(order)
+        at = words.index("--")
+        second = conductor(*words[:at], "--report", "json:report.json", *words[at:])
+        assert [title for title in second.outcomes if title != "other"] == order
+        assert again(second) == [words]
+
+
+def test_the_order_of_shuffle_is_not_given_where_nothing_came_before(check):
+    tests = "- {it: fails, call: lose, expect: {ok: true}}"
+    assert "--shuffle" not in again(check(tests, "--shuffle", "--seed", "7"))[0]
+    two = f"{tests}\n- {{it: fails too, call: lose, expect: {{ok: true}}}}"
+    for words in again(check(two, "--shuffle", "--seed", "7", "--isolation", "test")):
+        assert "--shuffle" not in words
+
+
 def test_the_words_that_run_it_again_tell_no_secret(check, conductor):
     secrets = ("--secret", "word=hush", "--env", "API_KEY=k3y", "--env", "MODE=loud")
     done = check(ECHO, *secrets)

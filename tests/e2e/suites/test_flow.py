@@ -95,7 +95,9 @@ def test_a_test_that_was_not_chosen_and_fails_is_an_error_of_the_test_that_needs
         "-k", "needs",
     )  # fmt: skip
     assert (done.code, done.statuses) == (1, {"needs": "errored"})
-    assert "'gives', which was run first for what it captures: the result is an error" in done.findings("needs")
+    assert "'gives', which was run first for what it captures: the tool answered with an error" in done.findings(
+        "needs"
+    )
 
 
 def test_a_variable_without_a_value_is_found_before_a_server_starts(check):
@@ -188,15 +190,15 @@ def test_a_hook_that_fails_is_named(check, hook, status):
     done = check("- {it: one, call: motto, expect: {ok: true}}", head=f"{hook}: [{{call: lose, expect: {{ok: true}}}}]")
     assert done.code == 1
     assert done.statuses == {"one": status}
-    assert f"{hook}: the result is an error: The book is lost." in done.findings("one")
-    assert done.out.count(f"{hook}: the result is an error: The book is lost.") == 1
+    assert f"{hook}: the tool answered with an error: The book is lost." in done.findings("one")
+    assert done.out.count(f"{hook}: the tool answered with an error: The book is lost.") == 1
 
 
 def test_a_teardown_that_fails_is_an_outcome_of_its_own(check):
     done = check("- {it: one, call: motto, expect: {ok: true}}", head="teardown: [{call: lose, expect: {ok: true}}]")
     assert done.code == 1
     assert done.statuses == {"one": "passed", "teardown": "failed"}
-    assert done.out.count("teardown: the result is an error: The book is lost.") == 1
+    assert done.out.count("teardown: the tool answered with an error: The book is lost.") == 1
     assert "again: conductor test a.test.mcp.yml --" in done.out
 
 
@@ -206,7 +208,7 @@ def test_what_fails_after_all_tests_is_shown_although_several_files_are_run(cond
     suite("- {it: three, call: motto, expect: {ok: true}}", name="b.test.mcp.yml")
     done = conductor("test", "--", *book)
     assert done.code == 1
-    assert "teardown: the result is an error: The book is lost." in done.out
+    assert "teardown: the tool answered with an error: The book is lost." in done.out
 
 
 def test_setup_gives_variables_to_all_tests(check):

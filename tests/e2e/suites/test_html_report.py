@@ -134,8 +134,8 @@ def test_a_check_has_its_grade_and_the_frames_that_prove_what_is_broken(conducto
     found = re.search(r'id="data">(.*?)</script>', (tmp_path / "page.html").read_text(), re.DOTALL)
     assert found is not None
     data = json.loads(found[1])
-    assert data["grade"]["cap"] == "C"
-    assert "leaves C at best" in data["grading"]["caps"]
+    assert data["grade"]["letter"] == "C"
+    assert data["grading"]["C"] == "a MUST is broken"
     (broken,) = [each for each in data["outcomes"] if each["id"] == "tools-item-inputschema"]
     assert "tools/list" in broken["frames"][0]["text"]
     assert broken["findings"][0]["frame"] == 1
@@ -168,10 +168,11 @@ def test_a_check_shows_what_a_server_was_asked_before_it_died(conductor, write, 
     found = re.search(r'id="data">(.*?)</script>', (tmp_path / "page.html").read_text(), re.DOTALL)
     assert found is not None
     (outcome,) = json.loads(found[1])["outcomes"]
-    assert [frame["source"] for frame in outcome["frames"]] == ["client", "process"]
-    assert json.loads(outcome["frames"][0]["text"])["method"] == "tools/list"
-    assert outcome["frames"][1]["text"] == "the server exited with code 7"
-    assert outcome["findings"][0]["frame"] == 0
+    assert [frame["source"] for frame in outcome["frames"]] == ["client", "client", "process"]
+    assert json.loads(outcome["frames"][0]["text"])["method"] == "notifications/roots/list_changed"  # said just before
+    assert json.loads(outcome["frames"][1]["text"])["method"] == "tools/list"
+    assert outcome["frames"][2]["text"] == "the server exited with code 7"
+    assert outcome["findings"][0]["frame"] == 1
     assert outcome["stderr"] == ["out of memory"]
 
 

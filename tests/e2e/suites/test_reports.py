@@ -213,3 +213,28 @@ def test_a_secret_given_in_the_wrong_way_is_not_shown_either(conductor, suite):
     assert done.code == 2
     assert SECRET not in done.all
     assert not re.search("hunter", done.all)
+
+
+@pytest.mark.parametrize("name", ["The <Book> & Co", "x" * 10_000, "two\nlines"])
+def test_the_name_in_the_settings_heads_every_report(conductor, suite, write, book, tmp_path, name):
+    shown = {"x": f"{'x' * 99}…", "t": "two lines"}.get(name[0], name)
+    settings = {"name": name, "command": book[0], "args": book[1:]}
+    write("conductor.config.json", json.dumps(settings))
+    file = suite("- {it: a, call: motto, expect: {ok: true}}")
+    kinds = ("json", "junit", "markdown", "html", "github")
+    reports = [word for kind in kinds for word in ("--report", f"{kind}:report.{kind}")]
+    done = conductor("test", file, *reports)
+    assert (done.code, done.out.splitlines()[0]) == (0, shown), done.all
+    texts = {kind: (tmp_path / f"report.{kind}").read_text() for kind in kinds}
+    assert json.loads(texts["json"])["name"] == shown
+    escaped = shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    assert f'<testsuites name="conductor test: {escaped}"' in texts["junit"]
+    assert all(shown[:4] in text and name != text and "x" * 101 not in text for text in texts.values())
+    assert f"conductor test%3A {shown}" in texts["github"]
+    assert conductor("test", file, "-q").out.startswith("1 passed")
+
+
+def test_a_name_that_is_no_text_is_a_mistake(conductor, suite, write, book):
+    write("conductor.config.json", json.dumps({"name": 5, "command": book[0], "args": book[1:]}))
+    done = conductor("test", suite("- {it: a, call: motto, expect: {ok: true}}"))
+    assert (done.code, "name must be a string, not a number" in done.err) == (2, True)

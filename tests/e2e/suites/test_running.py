@@ -1,11 +1,13 @@
 """How a run goes: how much of it, how often, in which order, on how many servers, how long, and what is shown meanwhile."""
 
 import os
+import pty
 import re
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -320,6 +322,54 @@ def test_watch_runs_again_when_a_file_changes(suite, book, tmp_path, surrounding
     assert survivors() == []
 
 
+def test_watch_says_why_it_runs_again(suite, book, tmp_path, surroundings):
+    file = tmp_path / suite(TWO)
+    run = Watching(["--", *book], tmp_path, surroundings)
+    file.write_text(file.read_text() + "  - {it: three, call: motto, expect: {ok: true}}\n")
+    assert b"; Ctrl-C ends\n\n--- a.test.mcp.yml changed ---------" in run.next_round()
+    assert run.end() == 130
+
+
+def test_watch_on_a_terminal_runs_again_and_ends_as_it_is_told(suite, book, tmp_path, surroundings):
+    suite("- {it: passes, call: motto, expect: {ok: true}}\n- {it: fails, call: motto, expect: {ok: false}}")
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "mcp_conductor", "test", "--watch", "-q", "--", *book]
+    process = subprocess.Popen(command, cwd=tmp_path, env=surroundings, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    os.set_blocking(ours, False)
+    seen = ""
+
+    def said(text):
+        nonlocal seen
+
+        def read():
+            nonlocal seen
+            with suppress(BlockingIOError):
+                seen += os.read(ours, 65536).decode().replace("\r\n", "\n")
+            return text in seen
+
+        wait_for(read)
+        seen = seen.partition(text)[2]
+
+    try:
+        said("1 failed, 1 passed in ")
+        said("Enter runs all again, f Enter those that failed, q Enter or Ctrl-C ends\n")
+        os.write(ours, b"f\n")
+        said("--- failed tests only ---")
+        said("1 failed, 1 deselected in ")
+        said("ends\n")
+        os.write(ours, b"\n")
+        said("--- all tests ---")
+        said("1 failed, 1 passed in ")
+        said("ends\n")
+        os.write(ours, b"q\n")
+        assert process.wait(timeout=20) == 1
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+
+
 def test_watch_loads_a_plugin_again_when_it_changes(suite, book, tmp_path, surroundings):
     suite('- {it: one, call: motto, expect: {result: {content: "match:ours"}}}')
     plugin = tmp_path / "ours.py"
@@ -345,7 +395,7 @@ def test_a_reader_who_goes_away_is_no_error(suite, book, tmp_path, surroundings,
 
 
 def test_the_help_tells_of_every_flag(conductor):
-    done = conductor("test", "--help")
+    done = conductor("test", "--help", "all")
     assert done.code == 0
     for flag in [
         "--config",

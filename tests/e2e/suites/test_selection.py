@@ -177,6 +177,31 @@ def test_an_unknown_flag_is_answered_with_the_nearest(conductor, files):
     assert "did you mean --shuffle?" in done.err
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("a.test.mcp.yml", "--parallel", "4"),
+            "'4' is not a test file\n  hint: --jobs N runs N files at the same time",
+        ),
+        (("initialize",), "'initialize' is a method, not a command\n  hint: mcp-cli --method initialize COMMAND"),
+        (("tools/list",), "'tools/list' is a method, not a command\n  hint: mcp-cli --method tools/list COMMAND"),
+        (
+            ("call", "--", "conductor", "record", "--", "python", "x.py"),
+            "'python': the server's words must stand together\n  hint: the second -- ends the server's words",
+        ),
+        (
+            ("call", "server-composable", "--config", "a b.json", "--method", "ping"),
+            "if --config is a flag of the server: conductor call -- server-composable --config 'a b.json' -- …",
+        ),
+    ],
+)
+def test_what_is_often_written_wrongly_is_answered_with_what_to_write(conductor, files, words, said):
+    done = conductor(*words)
+    assert (done.code, done.out) == (1 if words[0] == "call" else 2, "")
+    assert said in done.err
+
+
 def test_no_server_at_all_says_how_to_name_one(conductor, files):
     done = conductor("test")
     assert done.code == 2

@@ -4,7 +4,7 @@ import pytest
 
 from mcp_conductor.checks import requirements
 from mcp_conductor.checks.engine.judging import Verdicts
-from mcp_conductor.cli.check_run import score_and_grade
+from mcp_conductor.cli.check_run import grade_of
 from mcp_conductor.report.model import Outcome
 
 PASSED = Outcome(id="base-response-once-server", title="", group="base", status="passed", level="MUST")
@@ -20,15 +20,15 @@ def required(monkeypatch):
 
 @pytest.mark.usefixtures("required")
 def test_what_a_plugin_requires_does_not_count_for_the_grade():
-    found = score_and_grade([Verdicts("2025-11-25", outcomes=[PASSED, FOREIGN])], None)
-    assert (found["score"], found["grade"]["letter"], found["ofPlugins"]) == (100.0, "A", 1)
+    found = grade_of([Verdicts("2025-11-25", outcomes=[PASSED, FOREIGN])], None)
+    assert (found["grade"]["letter"], found["ofPlugins"]) == ("A", 1)
 
 
 @pytest.mark.usefixtures("required")
 def test_where_only_plugins_required_something_there_is_no_grade():
-    found = score_and_grade([Verdicts("2025-11-25", outcomes=[FOREIGN])], None)
+    found = grade_of([Verdicts("2025-11-25", outcomes=[FOREIGN])], None)
     assert found == {"ungraded": "only requirements of plugins were checked", "ofPlugins": 1}
 
 
 def test_without_plugins_nothing_is_said_of_them():
-    assert "ofPlugins" not in score_and_grade([Verdicts("2025-11-25", outcomes=[PASSED])], None)
+    assert "ofPlugins" not in grade_of([Verdicts("2025-11-25", outcomes=[PASSED])], None)

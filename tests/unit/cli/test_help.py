@@ -15,6 +15,8 @@ from mcp_conductor.cli.plan import FLAGS, plan
 from mcp_conductor.cli.terminal import Terminal
 
 MODULES = {name: import_module(f"mcp_conductor.cli.{name}") for name in COMMANDS if name != "call"}
+ALIASES = {"--tool-metadata", "--progress-token", "--errors-only", "--parallel", "--debug", "--no-analysis"}
+ALIASES |= {"--syntax-only", "--group-errors", "--concise"}
 OF_COMMANDS = [(name, example) for name, module in MODULES.items() for example in module.EXAMPLES]
 OF_METHODS = [(name, line) for name, method in methods.METHODS.items() for line in example_lines(name, method)]
 
@@ -31,6 +33,36 @@ def test_a_command_shows_its_flags_its_examples_and_its_exit_codes(name):
     order = [text.index(part) for part in (f"usage: conductor {name}", "--help ", "Examples:\n", "Exit codes: ")]
     assert order == sorted(order)
     assert shown("help", name) == shown("--help", name) == text
+
+
+def flags_on(page: str) -> list[str]:
+    above = page.partition("Examples:")[0].partition("Methods:")[0]
+    lines = [line.split() for line in above.splitlines() if line.startswith("  -")]
+    return [words[1] if words[0].endswith(",") else words[0] for words in lines]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_lists_a_dozen_flags_or_so_and_help_all_every_flag(name):
+    groups = FLAGS if name == "call" else MODULES[name].FLAGS
+    every = [flag.name for flags in groups.values() for flag in flags]
+    short, full = shown(name, "--help"), shown(name, "--help", "all")
+    assert sorted(flags_on(full)) == sorted(every)
+    assert shown("help", name, "all") == shown(name, "--help=all") == full
+    if len(every) > 15:
+        assert 5 <= len(flags_on(short)) <= 15
+        assert short.splitlines()[-1] == f"conductor {name} --help all lists all flags, in groups."
+    else:
+        assert flags_on(short) == every
+        assert "--help all lists" not in short
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_other_names_and_flags_without_effect_are_listed_by_help_all_alone(name):
+    short, full = shown(name, "--help"), shown(name, "--help", "all")
+    assert not ALIASES & {*flags_on(short)}
+    if ALIASES & {*flags_on(full)}:
+        last = full.partition("\nOther names, and flags without effect:\n")[2]
+        assert {*flags_on(last)} == ALIASES & {*flags_on(full)}
 
 
 @pytest.mark.parametrize(("command", "example"), OF_COMMANDS)
@@ -58,7 +90,7 @@ def test_the_commands_are_shown_in_four_groups_with_examples():
 def test_the_help_of_a_method_has_exactly_its_flags(name):
     text, method = shown("call", "--help", name), methods.METHODS[name]
     listed = [line.split()[0] for line in text.split("Examples:")[0].splitlines() if line.startswith("  --")]
-    assert listed == [*method.needs, *method.takes]
+    assert listed == [flag for flag in (*method.needs, *method.takes) if flag not in ALIASES]
     assert shown("call", "--method", name, "--help") == text
     assert text == method_help(name, method, FLAGS, "conductor call")
 

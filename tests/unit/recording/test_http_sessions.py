@@ -97,3 +97,29 @@ def test_a_conversation_with_an_address_of_its_own_is_known_by_that(tmp_path):
         exchange.join(name)
     writer.close()
     assert [entry.session for entry in read_recording(str(tmp_path / "r.jsonl")).entries] == [1, 2, 1]
+
+
+class Connection:
+    """Stands for a connection, of which only the identity matters."""
+
+
+@pytest.mark.parametrize("told", ["connection", "agent"])
+def test_clients_that_take_turns_without_session_ids_are_told_apart(tmp_path, told):
+    writer = open_recording(str(tmp_path / "r.jsonl"), Redactor())
+    sessions = HttpSessions(writer)
+    connections = Connection(), Connection()
+    for client, frames in (
+        (0, opening("HTTP 200")),
+        (1, opening("HTTP 200")),
+        (0, NAMELESS),
+        (1, NAMELESS),
+        (0, NAMELESS),
+    ):
+        exchange = sessions.exchange(connections[client] if told == "connection" else None)
+        agent = f"\nUser-Agent: client-{client}" if told == "agent" else "\nUser-Agent: both"
+        for source, text in frames:
+            exchange.observe(source, text + agent if text == "POST /mcp" else text)
+    writer.close()
+    entries = read_recording(str(tmp_path / "r.jsonl")).entries
+    of_exchange = {entry.exchange: entry.session for entry in entries}
+    assert list(of_exchange.values()) == [1, 2, 1, 2, 1]

@@ -33,6 +33,7 @@ def field(value) -> Field:
 def scope(**params) -> Scope:
     raw = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"arguments": ARGUMENTS, **params}}
     client = Client(lambda _: None, DIALECTS["2025-11-25"], {"roots": {}})
+    client.info = {"name": "shelf", "version": "1"}
     return Scope(Call(Server(config_of()), client, build(raw), lambda _: None))
 
 
@@ -73,6 +74,7 @@ def test_every_root_leads_to_its_value():
         "meta.progressToken": 7,
         "params.name": "tool",
         "client.capabilities.roots": {},
+        "client.info.name": "shelf",
         "client.protocolVersion": "2025-11-25",
         "server.info.name": "server",
         "task.id": None,

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.server.harness import Conversation, text_of
 from tests.unit.server.test_steps import tool
 
-from mcp_conductor.errors import CannotTellError, UsageError
+from mcp_conductor.errors import CannotTellError, MethodError, UsageError
 from mcp_conductor.protocol.dialect import INTERNAL_ERROR
 from mcp_conductor.protocol.message import build
 from mcp_conductor.server.faults import Fault, Faults
@@ -35,6 +35,22 @@ async def raises_later(_):
 
 def preset(**members):
     return described({"name": "ours", **members}, Preset("ours", "tool", counts))
+
+
+@pytest.mark.parametrize(
+    ("error", "answer"),
+    [
+        ({"code": -32002, "message": "no such book"}, {"code": -32002, "message": "no such book"}),
+        ({"code": 7, "message": "lost", "data": {"a": 1}}, {"code": 7, "message": "lost", "data": {"a": 1}}),
+        ({"code": "7", "message": "lost"}, {"code": INTERNAL_ERROR, "message": "Internal error: MethodError"}),
+        (None, {"code": INTERNAL_ERROR, "message": "Internal error: MethodError"}),
+    ],
+)
+async def test_a_definition_that_raises_a_method_error_is_answered_with_it(error, answer):
+    async def refuses(_):
+        raise MethodError("tools/call", error)
+
+    assert await Conversation(preset(run=refuses)).error("tools/call", {"name": "ours", "arguments": {}}) == answer
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from mcp_conductor.text.redaction import (
     Redactor,
     masked,
     masked_by_name,
+    secrets_by_name,
     secrets_of_environment,
     secrets_of_headers,
     secrets_of_url,
@@ -233,10 +234,16 @@ def test_a_secret_that_comes_very_often_takes_no_longer_than_its_text_is_long():
         ({"LOG_LEVEL": "debug", "PORT": "3000"}, []),
         ({"DATABASE": "postgres://x"}, ["postgres://x"]),
         ({"API_KEY": "abcd", "gitHubToken": "t", "DB_PASSWORD": "p"}, ["abcd", "t", "p"]),
+        ({"MODE": "resources", "LEVEL": "READ_ONLY", "USE": "tools,completions, prompts"}, []),
+        ({"DB_PWD": "hunterhunter", "PWD": "/home"}, ["hunterhunter"]),
+        (
+            {"A": "correct-horse-battery", "B": "Resources7", "C": "reSourcesX"},
+            ["correct-horse-battery", "Resources7", "reSourcesX"],
+        ),
         ({"DB": "pg://me:hunter@host/db"}, ["pg://me:hunter@host/db", "me:hunter", "hunter", "me:hunter", "hunter"]),
     ],
 )
-def test_long_values_values_that_sound_secret_and_passwords_of_an_environment_are_secrets(environment, secrets):
+def test_values_are_secrets_by_their_names_or_if_they_are_long_and_not_plain_words(environment, secrets):
     assert secrets_of_environment(environment) == secrets
 
 
@@ -340,3 +347,30 @@ def test_a_line_that_cannot_be_read_is_shown_without_values_whose_names_sound_se
 def test_what_is_masked_leaves_all_else_in_its_place():
     assert masked('{"a": "secret-1", "b": 5}', ["secret-1", "abc"]) == '{"a": "xxxxxxxx", "b": 5}'
     assert masked("k: |\n  first-line\n  second", ["first-line\nsecond"]) == "k: |\n  xxxxxxxxxx\n  xxxxxx"
+
+
+SECRET_NAMES = "PASSWORD DB_PASS MYSQL_PWD API_KEY AUTH SECRET TOKEN PASSPHRASE AUTHORIZATION"
+
+
+@pytest.mark.parametrize("name", SECRET_NAMES.split())
+@pytest.mark.parametrize("value", ["correcthorse", "hunter2", "resources", "Secret", "open sesame"])
+def test_a_plain_word_is_a_secret_where_the_name_of_its_variable_says_so(name, value):
+    assert secrets_of_environment({name: value}) == [value]
+    assert secrets_by_name({name: value}) == [value]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("AUTH_MODE", "resources"),
+        ("XDG_SESSION_CLASS", "user"),
+        ("XDG_SESSION_TYPE", "wayland"),
+        ("DESKTOP_SESSION", "ubuntu"),
+        ("TOKEN_STORE", "memory"),
+        ("GIT_AUTHOR_NAME", "tools"),
+    ],
+)
+def test_a_plain_word_is_no_secret_where_the_name_says_what_is_chosen(name, value):
+    assert secrets_of_environment({name: value}) == []
+    assert secrets_by_name({name: value}) == []
+    assert secrets_of_environment({name: "x7Kq9-long-secret"}) == ["x7Kq9-long-secret"]

@@ -164,7 +164,7 @@ def the_version_is_spoken(record: ClientRecord) -> Iterator[Finding]:
         )
 
 
-@watched("lifecycle-version-client-latest", scenario="newer-version")
+@watched("lifecycle-version-client-latest", scenario="newer-version", follows=("lifecycle-version-client-disconnect",))
 def the_newest_version_is_asked_for(record: ClientRecord) -> Iterator[Finding]:
     """Answer initialize with a newer revision than the client asked for: a client that knows it asks for it at once."""
     if "offered" not in record.moments:

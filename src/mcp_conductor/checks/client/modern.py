@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.timing import INCONCLUSIVE
 from mcp_conductor.checks.harness.client_record import ClientRecord, HttpRequest, capabilities_in, meta_of, never, seen
 from mcp_conductor.checks.harness.http_server import WebHost
 from mcp_conductor.checks.harness.scenario import HTTP, MODERNS, scenario, watched
@@ -28,6 +29,7 @@ _REMOVED = {
     "notifications/roots/list_changed",
 }
 _FUTURE = "2099-01-01"
+_REASONABLE_SILENCE = 12.0  # seconds: clients wait for 10 s, and timers are not exact
 
 
 class Legacy(ServerScript):
@@ -258,10 +260,16 @@ def any_error_means_the_old_era(record: ClientRecord) -> Iterator[Finding]:
 @watched("versioning-client-fallback-on-silence", scenario="legacy-silence")
 def silence_means_the_old_era(record: ClientRecord) -> Iterator[Finding]:
     """Do not answer the first request: a client of both eras sends initialize after a while."""
-    if "refused" not in record.moments or not any(each.requests("initialize") for each in record.others.values()):
+    if "refused" not in record.moments:
+        raise NotSeen("the client sent no request of the modern era")
+    if record.requests("initialize"):
+        return
+    silence = record.ended_at - record.moments["refused"]
+    if record.exit_code is None and silence < _REASONABLE_SILENCE:
+        raise NotSeen(f"{INCONCLUSIVE}: the client was ended after {silence:.0f} s of silence, too soon (--timeout)")
+    if not any(each.requests("initialize") for each in record.others.values()):
         raise NotSeen("the client speaks the modern era only")
-    if not record.requests("initialize"):
-        yield fault(f"the client did not send initialize within {record.seconds:.0f} s of silence")
+    yield fault(f"the client did not send initialize within {silence:.0f} s of silence")
 
 
 @watched("versioning-client-modern-only-probe", scenario="legacy-32601")

@@ -13,18 +13,30 @@ from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.report.model import Finding
 from mcp_conductor.server.paging import Page
 
-_ODD_CURSORS = ('second "page", \\ of three', "dritte Seite: Größe 世界 " + "x" * 4096)
+# All strings are cursors. Each tempts a client to do something else to it: to trim, to decode, to read it as a value.
+_ODD_CURSORS = (
+    'second "page", \\ of nine',
+    "dritte Seite: Größe 世界 " + "x" * 4096,
+    " \tblanks around\n ",
+    "cGFnZSA1==",
+    "0060",
+    "7e3",
+    '{"page": 8}',
+    "a%2Fb%20c+d&e=#f",
+    "u\u0308",  # which is two characters, and not normalized
+)
 _MOST_ROUNDS = 40  # of a list that never ends
 
 
 @scenario("pages", together="ends")
 class Pages(ServerScript):
-    """Lists have three pages of different sizes, one of them empty, and cursors are long and odd."""
+    """Lists have pages of different sizes, most of them empty, and cursors are long and odd."""
 
     def pages(self, method: str, items: list[Json]) -> list[tuple[str | None, list[Json]]]:
         del method
         self.did("paged")
-        return [(None, items[:1]), (_ODD_CURSORS[0], []), (_ODD_CURSORS[1], items[1:])]
+        empty: list[tuple[str | None, list[Json]]] = [(each, []) for each in _ODD_CURSORS[:-1]]
+        return [(None, items[:1]), *empty, (_ODD_CURSORS[-1], items[1:])]
 
 
 @scenario("empty-cursor", revisions=MODERNS, together="notices")
@@ -67,7 +79,7 @@ def _given_pages(record: ClientRecord) -> dict[str, list[tuple[Any, Json]]]:
 
 @watched("pagination-client-opaque", scenario=("plain", "pages"), recorded="conversation")
 def cursors_come_back_as_they_are(record: ClientRecord) -> Iterator[Finding]:
-    """Give out cursors with spaces, quotes, other alphabets and great length: the client sends them back unchanged."""
+    """Give out long cursors, with blanks around, escapes, or like numbers: the client sends them back unchanged."""
     given = {
         name: {compact(page.get("nextCursor")) for _, page in pages} for name, pages in _given_pages(record).items()
     }

@@ -109,7 +109,7 @@ def stderr_is_no_error(record: ClientRecord) -> Iterator[Finding]:
     yield from record.survived("a line on stderr", "wrote to stderr")
 
 
-@watched("stdio-stderr-handling-client", scenario="noise")
+@watched("stdio-stderr-handling-client", scenario="noise", follows=("stdio-stderr-not-error-client",))
 def stderr_does_not_block(record: ClientRecord) -> Iterator[Finding]:
     """Write a MiB to stderr before an answer: the client behaves as it does without that."""
     yield from record.survived("a MiB on stderr", "wrote much to stderr")

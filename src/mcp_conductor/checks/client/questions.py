@@ -153,7 +153,12 @@ def elicitation_is_declared(record: ClientRecord) -> Iterator[Finding]:
     yield from _undeclared_answers(record, "elicitation/create")
 
 
-@watched("roots-unsupported-error-client", scenario="questions", recorded="conversation")
+@watched(
+    "roots-unsupported-error-client",
+    scenario="questions",
+    recorded="conversation",
+    follows=("base-response-id-echo-client",),
+)
 def roots_are_refused(record: ClientRecord) -> Iterator[Finding]:
     """Ask a client that did not declare roots for them: the error is -32601."""
     for _, reply in _undeclared_questions(record, "roots/list"):
@@ -163,7 +168,7 @@ def roots_are_refused(record: ClientRecord) -> Iterator[Finding]:
             yield fault(f"roots/list was not answered with {METHOD_NOT_FOUND}", None if reply is None else reply.raw)
 
 
-@watched("sampling-unsupported-client", scenario="questions")
+@watched("sampling-unsupported-client", scenario="questions", follows=("base-response-id-echo-client",))
 def sampling_is_refused(record: ClientRecord) -> Iterator[Finding]:
     """Ask a client that did not declare sampling for it: it answers with an error."""
     for question, reply in _undeclared_questions(record, "sampling/createMessage"):
@@ -171,7 +176,12 @@ def sampling_is_refused(record: ClientRecord) -> Iterator[Finding]:
             yield fault("sampling/createMessage was not answered", question.raw)
 
 
-@watched("roots-list-array-client", scenario=("questions", "input-rounds"), recorded="conversation")
+@watched(
+    "roots-list-array-client",
+    scenario=("questions", "input-rounds"),
+    recorded="conversation",
+    follows=("base-response-id-echo-client",),
+)
 def roots_are_a_list(record: ClientRecord) -> Iterator[Finding]:
     """Ask a client that declares roots for them: the result has an array roots."""
     if record.asks_in_results:
@@ -267,7 +277,7 @@ def stop_reasons_are_strings(record: ClientRecord) -> Iterator[Finding]:
     yield from _sampling(record, "stopReason")
 
 
-@watched("sampling-rejected-error-client", scenario="questions")
+@watched("sampling-rejected-error-client", scenario="questions", follows=("base-response-id-echo-client",))
 def refused_sampling_is_an_error(record: ClientRecord) -> Iterator[Finding]:
     """Ask for sampling: a client that declares it, but refuses, answers with an error and not with silence."""
     yield from _left_open(record, "sampling/createMessage")
@@ -325,7 +335,11 @@ def elicitation_content_fits(record: ClientRecord) -> Iterator[Finding]:
     yield from content_problems(_results(record, "elicitation/create"))
 
 
-@watched("elicit-defaults-applied-client", scenario=("questions", "input-rounds"))
+@watched(
+    "elicit-defaults-applied-client",
+    scenario=("questions", "input-rounds"),
+    follows=("elicit-result-content-client",),
+)
 def defaults_are_filled_in(record: ClientRecord) -> Iterator[Finding]:
     """Ask with a form that has a default: content that is accepted has a value there."""
     if record.asks_in_results:

@@ -224,7 +224,7 @@ def garbage_is_survived(record: ClientRecord) -> Iterator[Finding]:
     yield from record.survived("a line that is not a message", "garbled")
 
 
-@watched("batch-receive-client", scenario="batch")
+@watched("batch-receive-client", scenario="batch", follows=("base-response-id-echo-client",))
 def batches_are_taken(record: ClientRecord) -> Iterator[Finding]:
     """Send a notification and a ping in one array: the ping is answered."""
     if "batched" not in record.moments:

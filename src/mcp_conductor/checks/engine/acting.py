@@ -4,8 +4,11 @@ from mcp_conductor.checks.engine.check import Act
 from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.engine.judging import MOST_FINDINGS, CheckResult
 from mcp_conductor.checks.engine.probe import Probe
-from mcp_conductor.errors import ConductorError, RequestTimeout, TransportError, UsageError
+from mcp_conductor.checks.requirements import requirements
+from mcp_conductor.errors import ConductorError, MisnamedEvent, RequestTimeout, TransportError, UsageError
 from mcp_conductor.report.model import Finding
+
+_MESSAGE_EVENTS = "sse-message-events"
 
 
 async def result_of_act(act: Act, probe: Probe) -> CheckResult:
@@ -18,9 +21,14 @@ async def result_of_act(act: Act, probe: Probe) -> CheckResult:
         result.reason = str(nothing)
     except UsageError as error:
         result.reason = f"the server asks what we cannot answer: {error.message}"
+    except MisnamedEvent as error:
+        if requirements()[_MESSAGE_EVENTS].holds_for(probe.dialect.version, "sse"):
+            result.reason = f"{error.message}: see {_MESSAGE_EVENTS}"
+        else:
+            result.findings.append(Finding(message=error.message, actual=error.heard))
     except RequestTimeout as error:
-        result.silence = error.message
-        result.findings.append(Finding(message=f"{error.message}: the server is silent", hint=error.hint))
+        result.silence, result.unanswered_method = error.message, error.method
+        result.findings.append(Finding(message=error.message, hint=error.hint))
     except ConductorError as error:
         result.gone = isinstance(error, TransportError)
         result.findings.append(Finding(message=error.message, hint=error.hint))

@@ -1,14 +1,12 @@
 """Tools during whose calls a server asks its client: which these are, and what it asks another client."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.questions import KINDS
 from mcp_conductor.checks.engine.record import Record
-from mcp_conductor.checks.engine.tool_calls import calls
-from mcp_conductor.errors import ConductorError
+from mcp_conductor.checks.engine.tool_calls import calls, carry_out
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.dialect import Dialect
@@ -59,7 +57,6 @@ async def called_again(probe: Probe, wanted: list[Json], answers: Answers) -> Re
     """A conversation of its own in which tools are called once more, by a client that gives other ANSWERS."""
     async with probe.polite_session(answers=answers) as other:
         for params in wanted:
-            with suppress(ConductorError):
-                await other.session.request("tools/call", params)
+            await carry_out(other, params)
         await other.alive()  # time for what it still wants to say
         return other.record()

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 _FLAGS = {"tools": ("listChanged",), "resources": ("listChanged", "subscribe"), "prompts": ("listChanged",)}
 _OBJECTS = ("experimental", "logging", "completions", "prompts", "resources", "tools", "tasks", "extensions")
 
+# The requirements of each feature that tell of a list which is served undeclared, or declared and not served.
+DECLARED = ("tools-capability-declared", "resources-capability-declared", "prompts-capability-declared")
+
 
 def capability_flaws(result: Json) -> Iterator[tuple[str, str]]:
     """What is wrong with the capabilities of a server, with its path."""

@@ -13,14 +13,14 @@ from itertools import pairwise
 from time import perf_counter
 from typing import Any
 
-from mcp_conductor.checks.engine.exploration import MOST_ITEMS
+from mcp_conductor.checks.engine.exploration import MOST_ITEMS, MOST_PAGES
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.subscriptions import allowed, listening
 from mcp_conductor.checks.engine.timing import BUSY_PART, INCONCLUSIVE, eventually, is_slow, timer_lag
 from mcp_conductor.checks.engine.tool_calls import callable_again
-from mcp_conductor.errors import ConductorError
+from mcp_conductor.errors import ConductorError, MethodError, ProtocolError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import render
 from mcp_conductor.protocol.paging import LIST_MEMBERS
@@ -240,9 +240,27 @@ async def _state(probe: Probe, uris: list[str]) -> dict[str, Any]:
         if result is not None and isinstance(result.get("contents"), list):
             found[uri] = result["contents"]
     for method in _watched_lists(probe):
-        if (names := _names(method, await probe.result(method) or {})) is not None:
+        if (names := await _all_names(probe, method)) is not None:
             found[method] = names
     return found
+
+
+async def _all_names(probe: Probe, method: str) -> list[str] | None:
+    """The names in all pages of a list; None where it cannot be had."""
+    names: list[str] = []
+    pages = 0
+    try:
+        async for page in probe.session.pages(method):
+            listed = _names(method, page) if isinstance(page, dict) else None
+            if listed is None:
+                return None
+            names += listed
+            pages += 1
+            if pages == MOST_PAGES:
+                break
+    except (MethodError, ProtocolError):
+        return None
+    return sorted(names)
 
 
 def _told_since(probe: Probe, mark: int, uris: list[str]) -> set[str]:

@@ -48,6 +48,7 @@ JUDGES = "mcp_conductor.checks.server.judges"
 _PROBES = "mcp_conductor.checks.server.probes"
 CHECKS: Catalog[Check] = Catalog("check", JUDGES, _PROBES)
 RECORDED: Catalog[Check] = Catalog("check", JUDGES)  # judges of recordings, for what is probed where we can ask
+EVERYWHERE: Catalog[Check] = Catalog("check", JUDGES)  # judges of every session of a run, those of probes included
 
 
 def judged(*ids: str, needs: str | None = None, follows: str | tuple[str, ...] = ()) -> Callable[[Judge], Judge]:
@@ -67,6 +68,20 @@ def judged_in_recordings(*ids: str) -> Callable[[Judge], Judge]:
     def register(judge: Judge) -> Judge:
         for each in ids:
             RECORDED.add(each, Check(each, judge=judge), judge)
+        return judge
+
+    return register
+
+
+def judged_everywhere(*ids: str) -> Callable[[Judge], Judge]:
+    """Register a function that judges each session of a run by the requirements IDS, besides what else judges them.
+
+    It must allow for everything that a probe may say: a session may be used for odd requests.
+    """
+
+    def register(judge: Judge) -> Judge:
+        for each in ids:
+            EVERYWHERE.add(each, Check(each, judge=judge), judge)
         return judge
 
     return register

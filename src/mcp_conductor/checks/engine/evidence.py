@@ -6,10 +6,12 @@ sees two messages and not two hundred; the whole trail is there for those who wa
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from itertools import islice
 from time import monotonic
 from typing import Any, Self
 
 from mcp_conductor.client.session import Session
+from mcp_conductor.errors import RequestTimeout
 from mcp_conductor.protocol.message import read
 from mcp_conductor.protocol.transcript import Frame, Transcript
 from mcp_conductor.report.model import NOTHING, Finding
@@ -30,6 +32,7 @@ _MOST_PARTS = 20_000  # of a message that are compared
 _TELLING = ("content-type", "www-authenticate", "location", "allow", "last-event-id", "cache-control")
 _START = 100  # characters by which the body of a response is known again
 _HTTP = compiled_later(r"^(?:HTTP \d{3}|[A-Z]+ https?://\S+)(?: \(.*?\)(?= |$))? ?")  # what stands before a body
+_WORD = compiled_later(r"[\w/.-]+")
 _ARROWS = {"client": SENT, "server": CAME}
 
 
@@ -60,12 +63,16 @@ class Trail:
     """What a probe left behind, in all its sessions: what proves a finding, and what makes it doubtful."""
 
     late: list[str] = field(default_factory=list)  # what was not answered in time
+    missed: list[RequestTimeout] = field(default_factory=list)  # requests without whose answer nothing is known
     used: list[tuple[Session, int]] = field(default_factory=list)  # the sessions, with the first frame of the probe
     ended_sessions: list[Session] = field(default_factory=list)  # those that the server has ended
     forgiven: list[Session] = field(default_factory=list)  # those that may end: they were asked for more than they owe
+    patient: bool = False  # replies are waited for beyond their time, to tell late from missing
+    came_late: bool = False  # such a reply came
     second_hand: bool = False  # one of them was used by another probe for what not every client does
     opening: float = 0.0  # seconds that it waited for its sessions to be opened
     http: list[str] = field(default_factory=list)  # requests and responses of HTTP, of those who look at HTTP itself
+    shared: list["Trail"] = field(default_factory=list)  # of the probes that made what this one looks at
 
     def lines(self) -> list[str]:
         """All that was said and heard: the last of it, if it is very much."""
@@ -73,6 +80,17 @@ class Trail:
             line for session, since in self.used for line in lines_of(session.transcript.since(since), session.began)
         ]
         return [*lines, *self.http][-MOST_LINES:]
+
+    def lines_for(self, findings: Sequence[Finding]) -> list[str]:
+        """The same; where FINDINGS blame a message that came before, or to another probe, all of those sessions."""
+        lines = self.lines()
+        said = said_in(lines)
+        if all(not isinstance(each.actual, dict) or _proof(each.actual, said) for each in findings):
+            return lines
+        trails = (*self.shared, self)
+        sessions = {id(session): session for trail in trails for session, _ in trail.used}
+        earlier = [line for each in sessions.values() for line in lines_of(each.transcript.frames, each.began)]
+        return [*earlier, *(line for trail in trails for line in trail.http)]
 
     def note_http(self, line: str) -> None:
         self.http.append(Line(line, monotonic()))
@@ -95,35 +113,40 @@ def http_response(status: int, headers: Mapping[str, str], body: str) -> str:
     return f"HTTP {status}" + (f" ({heads})" if heads else "") + (f" {body}" if body else "")
 
 
-def proven(findings: Sequence[Finding], lines: Sequence[str]) -> list[Finding]:
+def proven(findings: Sequence[Finding], lines: Sequence[str], *, alone: bool = True) -> list[Finding]:
     """FINDINGS, each with the place of its proof in LINES."""
     said = said_in(lines)
     found = []
     for each in findings:
-        proof = _proof(each.actual, said) or _last_words(said)
+        proof = _proof(each.actual, said, last=alone) or _nearest(each.message, said, last=alone)
         found.append(replace(each, said=(proof[0], proof[-1] + 1) if proof else None))
     return found
 
 
-def excerpted(findings: Sequence[Finding], lines: Sequence[str], *, alone: bool) -> tuple[list[Finding], list[str]]:
+def excerpted(
+    findings: Sequence[Finding], lines: Sequence[str], *, alone: bool, nearest: bool = False
+) -> tuple[list[Finding], list[str]]:
     """FINDINGS with the place of their proofs, and only those of LINES that are proofs.
 
-    ALONE: the lines are those of one probe, so that without a better proof it is the last that was said.
+    ALONE: the lines are those of one probe, so that without a better proof it is the last that was said. NEAREST: the
+    same of lines in which the first message that fits is the proof.
     """
-    return excerpted_from(findings, said_in(lines), alone=alone)
+    return excerpted_from(findings, said_in(lines), alone=alone, nearest=nearest)
 
 
 def excerpted_from(
-    findings: Sequence[Finding], said: Sequence["Said"], *, alone: bool
+    findings: Sequence[Finding], said: Sequence["Said"], *, alone: bool, nearest: bool = False
 ) -> tuple[list[Finding], list[str]]:
     """The same for what was SAID, which is read already."""
     kept: list[str] = []
     found = []
     for each in findings:
-        proof = _proof(each.actual, said, last=alone) or (_last_words(said) if alone else [])
+        proof = _proof(each.actual, said, last=alone) or (
+            _nearest(each.message, said, last=alone) if alone or nearest else []
+        )
         found.append(replace(each, said=(len(kept), len(kept) + len(proof)) if proof else None))
         kept += [Line(cut(f"{arrow}{text}", _LONGEST), at) for arrow, _, text, at in map(said.__getitem__, proof)]
-        if not proof and isinstance(each.actual, str):  # lines that belong together
+        if not proof and not nearest and isinstance(each.actual, str):  # lines that belong together
             found[-1] = replace(each, said=(len(kept), len(kept) + 1))
             kept.append(cut(CAME + each.actual, _LONGEST))
     return found, kept
@@ -155,9 +178,29 @@ def _proof(actual: Any, said: Sequence[Said], *, last: bool = True) -> list[int]
         if _holds(actual, message, text):
             if arrow == CAME:
                 return [*_request_of(message, said, place), place]
-            # What was sent and is the proof was not answered, or only by what comes next.
-            return [place, *(place + 1 for came, *_ in said[place + 1 : place + 2] if came == CAME)]
+            return _sent_proof(place, message, text, said)
     return []
+
+
+def _sent_proof(place: int, message: Any, text: str, said: Sequence[Said]) -> list[int]:
+    """The place of what was sent, with that of the question which it answers, or of its own answer."""
+    identity = message.get("id") if isinstance(message, dict) else None
+    if identity is None or _HTTP.match(text):
+        # It was not answered, or only by what comes next.
+        return [
+            place,
+            *(place + 1 for came, *_ in said[place + 1 : place + 2] if came == CAME and not _is_notice(message)),
+        ]
+    if "method" not in message:
+        asked = (at for at in range(place - 1, -1, -1) if said[at][0] == CAME and _is_of(said[at][1], identity, True))
+        return [*islice(asked, 1), place]
+    answers = (at for at in range(place + 1, len(said)) if said[at][0] == CAME and _is_of(said[at][1], identity, False))
+    return [place, *islice(answers, 1)]
+
+
+def _is_of(message: Any, identity: Any, request: bool) -> bool:
+    """Whether MESSAGE is the request, or the answer, with this id."""
+    return isinstance(message, dict) and message.get("id") == identity and ("method" in message) == request
 
 
 def _telling_words(actual: Any) -> list[str]:
@@ -174,12 +217,43 @@ def _telling_words(actual: Any) -> list[str]:
     return sorted(words, key=len, reverse=True)[:_MOST_TELLING]
 
 
+def _nearest(told: str, said: Sequence[Said], *, last: bool) -> list[int]:
+    """The last words; where TOLD names the method of other calls, the first of these, or the LAST."""
+    ended, words = _last_words(said), set(_WORD.findall(told))
+    named = [
+        place
+        for place, (arrow, message, *_) in enumerate(said)
+        if arrow == SENT and isinstance(message, dict) and str(message.get("method")) in words
+    ]
+    if not named or not set(named).isdisjoint(ended):
+        return ended
+    place = named[-1 if last else 0]
+    return _sent_proof(place, *said[place][1:3], said)
+
+
 def _last_words(said: Sequence[Said]) -> list[int]:
     """The last request that was sent, or else the last of anything, and what came after it."""
     sent = [place for place, (arrow, *_) in enumerate(said) if arrow == SENT]
     asked = [place for place in sent if not _is_notice(said[place][1])]
     last = max(asked or sent, default=0)
-    return [place for place in range(last, len(said)) if place == last or said[place][0] == CAME][:_MOST_LAST_WORDS]
+    ended = [place for place in range(last, len(said)) if place == last or said[place][0] == CAME][:_MOST_LAST_WORDS]
+    # What is not answered may be so because of what was sent before it: a notification, or what is no message.
+    before = max((place for place in sent if place < last), default=None)
+    if before is None or not (_is_notice(said[before][1]) or not isinstance(said[before][1], dict)):
+        return ended
+    return [*_cancelled_by(said[before][1], said, before), before, *ended]
+
+
+def _cancelled_by(notice: Any, said: Sequence[Said], end: int) -> list[int]:
+    """The place of the request, before the place END, that a NOTICE cancels, if it cancels one."""
+    identity = _member(_member(notice, "params"), "requestId")
+    if identity is None:
+        return []
+    return [at for at in range(end) if said[at][0] == SENT and _is_of(said[at][1], identity, True)][-1:]
+
+
+def _member(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, dict) else None
 
 
 def _is_notice(message: Any) -> bool:
@@ -222,10 +296,18 @@ def _request_of(message: Any, said: Sequence[Said], end: int) -> list[int]:
     if end and said[end - 1][0] == SENT and _HTTP.match(said[end - 1][2]):
         return [end - 1]
     identity = message.get("id") if isinstance(message, dict) and "method" not in message else None
-    for place in range(end - 1, -1, -1) if identity is not None else ():
+    token = _member(_member(message, "params"), "progressToken")
+    for place in range(end - 1, -1, -1) if identity is not None or token is not None else ():
         arrow, request, *_ = said[place]
-        if arrow == SENT and isinstance(request, dict) and request.get("id") == identity:
-            return [place]
+        if arrow != SENT or not isinstance(request, dict) or "method" not in request:
+            continue
+        params = request.get("params")
+        if identity is None and _member(_member(params, "_meta"), "progressToken") == token:
+            identity = request.get("id")
+        if identity is not None and request.get("id") == identity:
+            after = range(place + 1, end)
+            cancelled = (at for at in after if _member(_member(said[at][1], "params"), "requestId") == identity)
+            return [place, *islice(cancelled, 1)]
     return []
 
 

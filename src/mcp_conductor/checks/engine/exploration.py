@@ -3,12 +3,14 @@
 It uses a server as a careful client does, so that there is a conversation to judge. What is not declared is not used.
 """
 
+from collections import Counter
 from collections.abc import Collection, Coroutine
 from contextlib import suppress
 from time import perf_counter
 from typing import Any
 
 from mcp_conductor.bounded.worker import without_blocking
+from mcp_conductor.checks.engine.first_session import SPREAD, spread_message
 from mcp_conductor.checks.engine.probe import Found
 from mcp_conductor.checks.engine.sessions import silent
 from mcp_conductor.client.session import Session
@@ -25,9 +27,17 @@ MOST_ITEMS = 25  # of each kind that are used; all are listed
 MOST_PAGES = 200  # of one list
 LONGEST_LIST = 10.0  # seconds for all pages of one list
 BUSY = 3  # how much longer than an answer a server may be busy with the call before
+MOST_LATE = 3  # requests of one method that are not answered in time, before it is left
 ALL = "all"
 _LATE = "was not answered in time"
 _FAILED = "failed"
+NO_SUCH_URI = "x-conductor-unknown:///no-such-resource"
+# Where the server has nothing to work at: a method that does not answer this either is not slow.
+_UNKNOWN: dict[str, Json] = {
+    "tools/call": {"name": "conductor-no-such-tool", "arguments": {}},
+    "resources/read": {"uri": NO_SUCH_URI},
+    "prompts/get": {"name": "conductor-no-such-prompt"},
+}
 
 
 async def explore(session: Session, call: Collection[str] | str) -> Found:
@@ -47,6 +57,8 @@ class _Explorer:
         self.found = Found()
         self._session = session
         self._problem: str | None = None  # what came of the last request, if it was no result
+        self._late: Counter[str] = Counter()  # by method
+        self._untried: Counter[str] = Counter()
 
     async def everywhere(self, call: Collection[str] | str) -> None:
         session, found = self._session, self.found
@@ -68,10 +80,31 @@ class _Explorer:
             await self._try("ping", None)
             if "logging" in session.capabilities:
                 await self._try("logging/setLevel", {"level": "debug"})
+        for method, count in self._untried.items():
+            if count:
+                found.remarks.append(
+                    f"{count} more of {method} were not tried, since it is not answered in time (--timeout)"
+                )
 
     async def _list(self, method: str, member: str) -> list[Json]:
         items: list[Json] = []
-        await self._await_result(self._turn_the_pages(method, member, items))
+        try:
+            await self._await_result(self._turn_the_pages(method, member, items))
+        except _SilentError:
+            if not items:
+                why = "was answered on several lines" if self.found.spread else _LATE
+                self.found.unlisted = f"{method} {why}, so that nothing of the {member} was seen"
+            raise
+        if self._problem == _LATE:
+            self.found.unanswered_requests.missed(self._session, method)
+        else:
+            self.found.unanswered_requests.answered(method)
+        if self._problem is not None and member == "tools":
+            self.found.unread_tools = f"{method} {self._problem}"
+        if self._problem is not None and items:
+            self.found.remarks.append(
+                f"{method} was not read to its end: after {len(items)} items a page {self._problem}"
+            )
         if self._problem is not None and not items and member != "resourceTemplates":
             self.found.unlisted = f"{method} {self._problem}, so that nothing of the {member} was seen"
         return items
@@ -83,12 +116,16 @@ class _Explorer:
             listed = page.get(member) if isinstance(page, dict) else None
             if not isinstance(listed, list):
                 self._session.note(f"{method}: the result has no array {member!r}")
+                if member == "tools":
+                    self.found.unread_tools = f"the result of {method} has no array {member!r}"
                 return
             items += [item for item in listed if isinstance(item, dict)]
             pages, seconds = pages + 1, perf_counter() - began
             if page.get("nextCursor") and (pages == MOST_PAGES or seconds > LONGEST_LIST):
                 figures = f"{len(items)} items on {pages} pages in {seconds:.1f} s, and a cursor for more"
                 self.found.remarks.append(f"{method} was not read to its end: {figures}")
+                if member == "tools":
+                    self.found.unread_tools = f"{method} was not read to its end"
                 return
 
     def _some_of(self, tools: list[Json], call: Collection[str] | str) -> list[Json]:
@@ -102,14 +139,33 @@ class _Explorer:
 
     async def _call(self, tool: Json) -> None:
         params = await without_blocking(tool_params, tool)
-        if params is not None:
+        if params is not None and not self._is_left("tools/call", params):
             self.found.called.append(params)
-            await self._try("tools/call", {**params, "_meta": {"progressToken": progress_token_of(tool)}})
-            if self._problem == _LATE:
+            with_token = {**params, "_meta": {"progressToken": progress_token_of(tool)}}
+            if await self._try("tools/call", with_token) == _LATE:
                 self.found.unanswered.append(str(tool["name"]))
 
-    async def _try(self, method: str, params: Json | None) -> None:
+    async def _try(self, method: str, params: Json | None) -> str | None:
+        """Ask for something that may take long; the problem with it, if there is one."""
+        unanswered = self.found.unanswered_requests
+        if self._is_left(method, params):
+            return None
         await self._await_result(self._session.request(method, params))
+        problem = self._problem
+        if problem != _LATE:
+            unanswered.answered(method, params)
+            return problem
+        unanswered.missed(self._session, method, params)
+        self._late[method] += 1
+        if method in _UNKNOWN and self._late[method] == 1:
+            await self._try(method, _UNKNOWN[method])
+        return problem
+
+    def _is_left(self, method: str, params: Json | None) -> bool:
+        """Whether this is not tried, because too much of METHOD was not answered in time."""
+        left = self._late[method] >= MOST_LATE or self.found.unanswered_requests.is_known(method, params)
+        self._untried[method] += left
+        return left
 
     async def _await_result(self, answer: Coroutine[Any, Any, Any]) -> Any:
         """The result to come; None if something else comes, which is then in the transcript."""
@@ -121,6 +177,10 @@ class _Explorer:
             self.found.unasked_answer = answer_to_nothing(self._session.transcript)
             if self.found.unasked_answer is not None:
                 self.found.silence = "its answers have other ids than our requests"
+                raise _SilentError from error
+            self.found.spread = spread_message(self._session.transcript)
+            if self.found.spread is not None:
+                self.found.silence = SPREAD
                 raise _SilentError from error
             if await silent(self._session, BUSY * self._session.timeout):
                 self.found.silence = error.message

@@ -4,27 +4,37 @@ It may be the very first one, which asks for the revision: on stdio every sessio
 said in it is what is said first anyway, no other one is started.
 """
 
-from contextlib import AbstractAsyncContextManager
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from mcp_conductor.checks.engine.evidence import Trail
 from mcp_conductor.checks.engine.timing import eventually
 from mcp_conductor.client.connect import connect
 from mcp_conductor.client.negotiation import PROBE_SECONDS
 from mcp_conductor.client.session import Session
+from mcp_conductor.errors import ProtocolError
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.dialect import TASKS_EXTENSION
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Transcript
+from mcp_conductor.transport import meanwhile
 from mcp_conductor.transport.stdio import StdioTransport
 
 END_SECONDS = 2.0  # for the last words of a server
+SPREAD = "its messages are written over several lines each"
+_LOOK_SECONDS = 0.1
+_MOST_FRAMES = 1000  # in which such a message is looked for
+_MOST_CHARACTERS = 100_000
 
 
-def connect_to_explore(
+@asynccontextmanager
+async def connect_to_explore(
     spec: ServerSpec, protocol: str, transcript: Transcript, timeout: float
-) -> AbstractAsyncContextManager[Session]:
+) -> AsyncIterator[Session]:
     """A session with a client that can do everything."""
-    return connect(
+    opening = connect(
         spec,
         protocol=protocol,
         transcript=transcript,
@@ -35,6 +45,34 @@ def connect_to_explore(
         timeout=timeout,
         extensions={TASKS_EXTENSION: {}},
     )
+    async with AsyncExitStack() as stack:
+        try:
+            async with asyncio.timeout(None) as limit, meanwhile(_expire_if_spread(limit, transcript)):
+                session = await stack.enter_async_context(opening)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise ProtocolError(SPREAD) from None
+        yield session
+
+
+async def _expire_if_spread(limit: asyncio.Timeout, transcript: Transcript) -> None:
+    """Make LIMIT expire once the answer to the opening is there, but spread over lines, so that it is not heard."""
+    while spread_message(transcript) is None:  # noqa: ASYNC110  # a transcript has no event
+        await asyncio.sleep(_LOOK_SECONDS)
+    limit.reschedule(asyncio.get_running_loop().time())
+
+
+def spread_message(transcript: Transcript) -> str | None:
+    """A message that a server has written over several lines, so that no client hears it."""
+    lines = [each for each in transcript.since(0)[:_MOST_FRAMES] if each.source == "server"]
+    for place, frame in enumerate(lines):
+        if frame.text.lstrip()[:1] == "{" and frame.message is not None and frame.message.raw is None:
+            text = "\n".join(each.text for each in lines[place:])[:_MOST_CHARACTERS]
+            with suppress(ValueError, RecursionError):
+                raw, end = json.JSONDecoder().raw_decode(text.lstrip())
+                return text.lstrip()[:end] if "jsonrpc" in raw else None
+    return None
 
 
 def may_be_explored(session: Session, spec: ServerSpec) -> bool:

@@ -1,7 +1,7 @@
 """The grade: what a check found, as one letter that can be shown in public.
 
-It is the lower of two letters: that of the score, which is how much is kept of what was seen, and the best one that
-is left by what is broken. What was not seen counts neither way; what someone expects to fail is as broken as before.
+It follows from what is broken, and how much of what was seen that is. What was not seen counts neither way; what
+someone expects to fail is as broken as before.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,10 +10,14 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.report.model import Outcome
 from mcp_conductor.values import dataclass
 
-LETTERS = "ABCDEF"
-WEIGHTS = {"critical": 10, "major": 5, "minor": 2}
-LEAST = {"A": 95.0, "B": 85.0, "C": 75.0, "D": 60.0, "E": 40.0, "F": 0.0}  # of the score, for each letter
-CRITICAL_CAP, MUST_CAP = "D", "C"
+LETTERS: dict[str, str] = {  # of a server, or of a client: the last that is true
+    "A": "no MUST is broken",
+    "B": "no MUST is broken, but more than a quarter of the recommendations (SHOULD, MAY) that were seen",
+    "C": "a MUST is broken",
+    "D": "a critical MUST is broken, or the {subject} goes away",
+    "E": "more than a quarter of the MUSTs that were seen are broken",
+    "F": "more than half of the MUSTs that were seen are broken",
+}
 _MOST_NAMED = 3
 
 
@@ -22,24 +26,19 @@ class Grade:
     """What is said of one revision."""
 
     letter: str
-    cap: str | None  # the best letter that is left by what is broken, if it leaves not all
     reason: str
-    score: float
+    musts: int  # that are broken
+    recommendations: int  # that are not followed
     revision: str
 
     def to_json(self) -> Json:
-        return {"letter": self.letter, "cap": self.cap, "reason": self.reason, "score": self.score}
+        broken = {"musts": self.musts, "recommendations": self.recommendations}
+        return {"letter": self.letter, "reason": self.reason, "broken": broken}
 
 
 def in_words(subject: str) -> dict[str, str]:
-    """How the grade of a SUBJECT (server or client) comes about, for a person who reads one."""
-    weights = ", ".join(f"{severity} {weight}" for severity, weight in WEIGHTS.items())
-    least = ", ".join(f"{letter} from {points:g}" for letter, points in LEAST.items())
-    return {
-        "score": f"It is the share of what is kept, by weights ({weights}). Letters by the score alone: {least}.",
-        "caps": f"A broken critical MUST, or a {subject} that goes away, leaves {CRITICAL_CAP} at best; another broken "
-        f"MUST leaves {MUST_CAP} at best. The grade is the lower of the two letters.",
-    }
+    """The meaning of each letter for a SUBJECT (server or client)."""
+    return {letter: meaning.format(subject=subject) for letter, meaning in LETTERS.items()}
 
 
 def grade(outcomes: Sequence[Outcome], revision: str) -> Grade | None:
@@ -47,10 +46,27 @@ def grade(outcomes: Sequence[Outcome], revision: str) -> Grade | None:
     seen = [outcome for outcome in outcomes if outcome.status != "skipped"]
     if not seen:
         return None
-    figure = _score(seen)
-    cap, reason = _cap([outcome for outcome in seen if outcome.status != "passed"])
-    letter = next(letter for letter in LETTERS if figure >= LEAST[letter])
-    return Grade(letter if cap is None else max(letter, cap), cap, reason, figure, revision)
+    # A recommendation is minor, unless the peer went away.
+    musts = [outcome for outcome in seen if outcome.severity in ("critical", "major")]
+    broken = [outcome for outcome in musts if outcome.status != "passed"]
+    minor = [outcome for outcome in seen if outcome.severity not in ("critical", "major")]
+    unfollowed = [outcome for outcome in minor if outcome.status != "passed"]
+    dead = [outcome for outcome in broken if outcome.cause == "server"]
+    critical = [outcome for outcome in broken if outcome.severity == "critical"]
+    if not broken:
+        letter = "B" if 4 * len(unfollowed) > len(minor) else "A"
+        reason = _unfollowed(len(unfollowed), len(minor))
+    else:
+        shares = ((2, "F"), (4, "E"))
+        by_share = next((letter for parts, letter in shares if parts * len(broken) > len(musts)), None)
+        letter = by_share or ("D" if critical else "C")
+        if dead:
+            reason = f"the server went away: {_names(dead)}"
+        elif by_share is not None and len(broken) > 1:
+            reason = f"{len(broken)} of {len(musts)} MUSTs are broken: {_names([*critical, *broken])}"
+        else:
+            reason = _broken(critical, "critical MUST") if critical else _broken(broken, "MUST")
+    return Grade(letter, reason, len(broken), len(unfollowed), revision)
 
 
 def unseen(grades: Mapping[str, Grade | None]) -> str | None:
@@ -66,40 +82,25 @@ def metrics(grades: Sequence[Grade], ungraded: str | None = None) -> Json:
     """
     if not grades:
         return {}
-    worst = min(grades, key=lambda each: (-LETTERS.index(each.letter), each.score))
     if ungraded is not None:
-        return {"score": worst.score, "ungraded": ungraded}
-    shown = {name: value for name, value in worst.to_json().items() if name != "score"}
+        return {"ungraded": ungraded}
+    worst = max(grades, key=lambda each: (each.letter, each.musts, each.recommendations))
     every = {each.revision: each.to_json() for each in grades}
-    return {"score": worst.score, "grade": {**shown, "revision": worst.revision, "perRevision": every}}
+    return {"grade": {**worst.to_json(), "revision": worst.revision, "perRevision": every}}
 
 
-def _score(seen: Sequence[Outcome]) -> float:
-    """0 to 100: the share of what is kept, by the weights of the severities."""
-    kept = sum(_weight(outcome) for outcome in seen if outcome.status == "passed")
-    return round(100 * kept / sum(map(_weight, seen)), 1)
-
-
-def _weight(outcome: Outcome) -> int:
-    return WEIGHTS[outcome.severity or "minor"]
-
-
-def _cap(broken: Sequence[Outcome]) -> tuple[str | None, str]:
-    """The best letter that is left by what is BROKEN, None if all are; and why."""
-    if dead := [outcome for outcome in broken if outcome.cause == "server"]:
-        return CRITICAL_CAP, f"the server went away: {_names(dead)}"
-    for severity, cap, name in (("critical", CRITICAL_CAP, "critical MUST"), ("major", MUST_CAP, "MUST")):
-        if found := [outcome for outcome in broken if outcome.severity == severity]:
-            return cap, _reason(found, name)
-    return None, _reason(broken, "minor requirement") if broken else "all that was seen is kept"
-
-
-def _reason(broken: Sequence[Outcome], name: str) -> str:
+def _broken(broken: Sequence[Outcome], name: str) -> str:
     one = len(broken) == 1
     return f"{'a' if one else len(broken)} {name}{' is' if one else 's are'} broken: {_names(broken)}"
 
 
+def _unfollowed(count: int, seen: int) -> str:
+    if not count:
+        return "all that was seen is kept"
+    return f"no MUST is broken; {count} of {seen} recommendations {'is' if count == 1 else 'are'} not followed"
+
+
 def _names(broken: Sequence[Outcome]) -> str:
-    more = len(broken) - _MOST_NAMED
-    names = ", ".join(outcome.id for outcome in broken[:_MOST_NAMED])
-    return f"{names} and {more} more" if more > 0 else names
+    names = list(dict.fromkeys(outcome.id for outcome in broken))
+    more = f" and {len(names) - _MOST_NAMED} more" if names[_MOST_NAMED:] else ""
+    return ", ".join(names[:_MOST_NAMED]) + more

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from mcp_conductor.checks.engine.evidence import CAME, SENT, Trail, http_request, http_response
 from mcp_conductor.checks.engine.findings import NotSeen
+from mcp_conductor.checks.engine.unanswered import Unanswered
 from mcp_conductor.client.connect import CLIENT
 from mcp_conductor.errors import ConductorError, RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
@@ -48,6 +49,10 @@ class HttpTarget(Protocol):
     @property
     def timeout(self) -> float: ...
     @property
+    def harmless(self) -> str: ...
+    @property
+    def unanswered(self) -> Unanswered: ...
+    @property
     def trail(self) -> Trail: ...
 
 
@@ -59,6 +64,11 @@ class UnopenedServer:
     dialect: Dialect
     timeout: float
     trail: Trail = field(default_factory=Trail)
+    unanswered: Unanswered = field(default_factory=Unanswered)
+
+    @property
+    def harmless(self) -> str:
+        return "ping" if self.dialect.handshake else "server/discover"
 
 
 @dataclass(slots=True)
@@ -140,6 +150,7 @@ class HttpProbe:
         self.dialect = target.dialect
         self.timeout = target.timeout
         self.trail = target.trail
+        self._harmless, self._unanswered = target.harmless, target.unanswered
         self.session: str | None = None
         self.next_id = count(1).__next__
         self._settled = False
@@ -163,7 +174,7 @@ class HttpProbe:
 
     def anything(self) -> Json:
         """A request that every server answers with a result."""
-        return self.request("ping" if self.dialect.handshake else "server/discover")
+        return self.request(self._harmless)
 
     def first_request(self) -> Json:
         """The first request of a conversation."""
@@ -185,6 +196,8 @@ class HttpProbe:
 
         A header whose value is None is left out.
         """
+        if isinstance(raw, dict) and self._unanswered.is_known(str(raw.get("method")), raw.get("params")):
+            raise RequestTimeout(str(raw["method"]), self.timeout)
         body = raw if isinstance(raw, str) else compact(raw)
         given: Headers = {**self.headers(raw), "Content-Type": "application/json", **(headers or {})}
         async with self.opened("POST", given, body.encode()) as (seen, chunks):

@@ -22,6 +22,7 @@ from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
 from mcp_conductor.recording.opening import opening_of
 from mcp_conductor.report.model import Finding, Outcome, Remark, Status
+from mcp_conductor.transport.process_tree import Command
 from mcp_conductor.values import dataclass
 
 MOST_FINDINGS = 100  # of one requirement that are reported; those that are alike are shown as one
@@ -30,6 +31,20 @@ _TOLD_BY_TESTS = ("stdio-stdout-clean-server",)  # noise is a finding of the tes
 ONLY_RECORDED = "a recording shows only what was said in it"  # why it has no grade
 OURS = "conductor"  # what the names of methods begin with that exist nowhere
 _REMOVED = ("resources/subscribe", "resources/unsubscribe")  # from features that there still are
+# What makes a reply wrong by itself, whatever it answers: its form, and its error code.
+_FORMS = (
+    "base-error-shape-server",
+    "base-error-shape-client",
+    "base-response-result-xor-error-server",
+    "base-response-result-xor-error-client",
+)
+_CODES = (
+    "errors-reserved-range-server",
+    "errors-retired-codes-server",
+    "errors-legacy-range-server",
+    "errors-application-codes",
+    "base-internal-error-server",
+)
 MOST_FRAMES = 400  # that are judged after a run of tests: what a server says wrong, it says wrong soon
 
 
@@ -70,6 +85,7 @@ class Verdicts:
     partial: str | None = None  # why most of it could not be seen
     traits: Traits | None = None  # of a server to which a conversation was opened
     started_in: float | None = None  # seconds until the server had answered its opening
+    commands: list[Command] = field(default_factory=list)  # of the server that was started
     client: Json | None = None  # who the client says it is, where both sides are judged
 
 
@@ -94,14 +110,10 @@ class CheckResult:
     findings: list[Finding]
     reason: str | None = None  # why it could not be seen, or no more of it
     silence: str | None = None  # what was not answered in time
+    unanswered_method: str | None = None  # and its method
     gone: bool = False  # the server went away, or a status was all that it answered
     server_end: ServerEnd | None = None  # how the server ended meanwhile
     wire: list[str] = field(default_factory=list)  # what proves the findings, or all that was said
-
-    @property
-    def unanswered_method(self) -> str:
-        """The method that was not answered, if there is one."""
-        return (self.silence or "").removeprefix("no answer to ").partition(" ")[0]
 
     def proven_in(self, transcript: Transcript) -> Self:
         """This, with what was said last as its proof."""
@@ -111,9 +123,17 @@ class CheckResult:
     def prove(self, lines: list[str], *, alone: bool, whole: bool = False) -> None:
         """Take from LINES what proves the findings; the WHOLE of them, if that is wanted."""
         if whole:
-            self.findings, self.wire = proven(self.findings, lines), lines
+            self.findings, self.wire = proven(self.findings, lines, alone=alone), lines
         elif self.findings:
-            self.findings, self.wire = excerpted(self.findings, lines, alone=alone)
+            self.findings, self.wire = excerpted(self.findings, lines, alone=alone, nearest=not alone)
+
+    def add(self, other: "CheckResult") -> None:
+        """Add the findings of OTHER, with their proofs."""
+        start = len(self.wire)
+        for each in other.findings:
+            said = None if each.said is None else (each.said[0] + start, each.said[1] + start)
+            self.findings.append(replace(each, said=said))
+        self.wire += other.wire
 
     def prove_by(self, said: Sequence[Said]) -> None:
         """Take what proves the findings from what was SAID by any probes or clients."""
@@ -188,7 +208,6 @@ def outcome_of(requirement: Requirement, seen: CheckResult, seconds: float = 0.0
         status = "failed" if requirement.level == "MUST" or seen.server_end is not None else "warned"
         status = "errored" if isinstance(seen.findings[-1], FailedCheck) else status
     server_end = seen.server_end if seen.findings else None
-    limit = requirement.limit if seen.findings and server_end is None else None
     frames = frames_of(seen.wire) if seen.findings else ()
     findings = [replace(each, framed=each.said) for each in seen.findings] if frames else seen.findings
     if frames and server_end is not None:
@@ -200,21 +219,14 @@ def outcome_of(requirement: Requirement, seen: CheckResult, seconds: float = 0.0
         status=status,
         level=requirement.level,
         severity=requirement.severity if server_end is None else "critical",
-        limit=limit,
         seconds=seconds,
-        findings=tuple(findings if limit is None else _limited(findings, limit)),
+        findings=tuple(findings),
         reason=seen.reason if status == "skipped" else None,
         cause=None if server_end is None else "server",
         stderr=() if server_end is None else server_end.stderr,
         wire=tuple(map(str, seen.wire)),
         frames=frames,
     )
-
-
-def _limited(findings: list[Finding], limit: str) -> list[Finding]:
-    """FINDINGS, of which the first says that an SDK is known not to do better."""
-    hint = limit if findings[0].hint is None else f"{findings[0].hint}; {limit}"
-    return [replace(findings[0], hint=hint), *findings[1:]]
 
 
 def without_consequences(
@@ -224,6 +236,7 @@ def without_consequences(
 
     LOOK tells what a requirement is judged by, and what it follows from; without it, they are those on servers.
     """
+    outcomes = _without_faults_of_replies(list(outcomes))
     seen = {each.id: (look or _look)(each.id) for each in outcomes if each.findings}
     bad = {each.id: each for each in outcomes if each.findings}
     first: dict[object, str] = {}
@@ -235,6 +248,47 @@ def without_consequences(
     ]
 
 
+def _without_faults_of_replies(outcomes: list[Outcome]) -> list[Outcome]:
+    """OUTCOMES without findings about a reply whose own fault is told as such: its form, or its error code."""
+    roots = [each for each in outcomes if each.findings and each.id in (*_FORMS, *_CODES)]
+    codes = {each.id: [_error_of(finding.actual).get("code") for finding in each.findings] for each in roots}
+    for root in roots:
+        for place, each in enumerate(outcomes):
+            weaker = LEVELS.index(each.level or "MAY") >= LEVELS.index(root.level or "MAY")
+            if each.id in (*_FORMS, *_CODES) or not each.findings or not weaker:
+                continue
+            left = tuple(
+                finding
+                for finding in each.findings
+                if not (
+                    _is_malformed(finding.actual)
+                    if root.id in _FORMS
+                    else "error" in _reply(finding.actual) and _error_of(finding.actual).get("code") in codes[root.id]
+                )
+            )
+            if not left:
+                outcomes[place] = _told_elsewhere(each, each.id, [root.id], [root.id])
+            elif len(left) < len(each.findings):
+                outcomes[place] = replace(each, findings=left)
+    return outcomes
+
+
+def _reply(raw: object) -> Json:
+    return raw if isinstance(raw, dict) and "method" not in raw else {}
+
+
+def _error_of(raw: object) -> Json:
+    error = _reply(raw).get("error")
+    return error if isinstance(error, dict) else {}
+
+
+def _is_malformed(raw: object) -> bool:
+    """Whether RAW is a reply with an error that is none, or with a result as well."""
+    reply, error = _reply(raw), _error_of(raw)
+    right = type(error.get("code")) is int and isinstance(error.get("message"), str)
+    return "error" in reply and ("result" in reply or not right)
+
+
 def _told_elsewhere(outcome: Outcome, same: str, roots: Iterable[str], bad: Collection[str]) -> Outcome:
     """OUTCOME, whose findings are left out where they are those of another one, or follow from them."""
     root = next((each for each in roots if each in bad), None)
@@ -244,7 +298,7 @@ def _told_elsewhere(outcome: Outcome, same: str, roots: Iterable[str], bad: Coll
         reason = f"it follows from {root}, which is broken"
     else:
         return outcome
-    bare = replace(outcome, findings=(), limit=None, cause=None, stderr=(), wire=(), frames=())
+    bare = replace(outcome, findings=(), cause=None, stderr=(), wire=(), frames=())
     return replace(bare, status="skipped", reason=reason)
 
 

@@ -10,20 +10,20 @@ from typing import Any, TypeVar
 from mcp_conductor.checks.engine.evidence import Trail
 from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.engine.record import SMALL, Record, judged_part, transport_of
-from mcp_conductor.checks.engine.sessions import SLOWER, Sessions, Use
+from mcp_conductor.checks.engine.sessions import GRACE_SECONDS, PATIENCE, SLOWER, Sessions, Use
+from mcp_conductor.checks.engine.unanswered import Unanswered
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import ConductorError, HttpStatusError, RequestTimeout
-from mcp_conductor.protocol import Json
+from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.compose import compose_error
 from mcp_conductor.protocol.dialect import DIALECTS, Dialect
-from mcp_conductor.protocol.message import Message, build
+from mcp_conductor.protocol.message import Message, build, parse
+from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.transport import meanwhile
 from mcp_conductor.values import dataclass
-
-GRACE_SECONDS = 0.15  # for what a server says unasked, once it has answered what came later
 
 Made = TypeVar("Made")
 
@@ -42,10 +42,10 @@ class Found:
     silence: str | None = None  # what the server did not answer before it answered nothing any more
     unanswered: list[str] = field(default_factory=list)  # tools that were called, and did not answer in time
     unlisted: str | None = None  # which list of what is declared could not be had
-    unanswered_methods: set[str] = field(
-        default_factory=set
-    )  # methods that are known not to be answered: probes do not wait for them again
+    unanswered_requests: Unanswered = field(default_factory=Unanswered)
+    unread_tools: str | None = None  # why there may be more tools than were seen
     lost: str | None = None  # how the server went away while it was used as any client uses it
+    spread: str | None = None  # a message on several lines, which came in place of an answer
     unasked_answer: Message | None = None  # an answer with an id that no request had, which came in place of one
 
     @property
@@ -60,13 +60,21 @@ class Probe:
     """One session on the server under test, and the means to begin others."""
 
     def __init__(
-        self, session: Session, sessions: Sessions, found: Found, since: int = 0, *, private: bool = False
+        self,
+        session: Session,
+        sessions: Sessions,
+        found: Found,
+        since: int = 0,
+        *,
+        private: bool = False,
+        odd: bool = False,
     ) -> None:
         self.session = session
         self.found = found
         self.trail = Trail(used=[(session, session.transcript.mark)])
         self.sessions = sessions
         self._since = since  # the frame with which the part of this probe begins
+        self._odd = odd  # odd things are said in the session, after which it need not answer anything
         self._private = private  # it takes no session in which others did what not every client does
 
     @property
@@ -92,8 +100,14 @@ class Probe:
 
     @property
     def harmless(self) -> str:
-        """A method that every server answers, and that does nothing."""
-        return "ping" if self.dialect.handshake else "server/discover"
+        """A method that does nothing, and that the server answers: ping, or server/discover, where it does."""
+        usual = "ping" if self.dialect.handshake else "server/discover"
+        lists = (method for method, capability in LIST_MEMBERS.items() if self.declares(capability))
+        return next((each for each in (usual, *lists) if not self.unanswered.is_known(each)), usual)
+
+    @property
+    def unanswered(self) -> Unanswered:
+        return self.found.unanswered_requests
 
     def declares(self, capability: str) -> bool:
         return Record(self.session.transcript, self.dialect, self.transport, self.session.opened).declares(capability)
@@ -118,16 +132,31 @@ class Probe:
             return self._said_with(error, raw)
 
     async def reply_to(self, raw: Json, seconds: float) -> Message:
-        """The reply to exactly this request. Silence is RequestTimeout."""
-        if raw.get("method") in self.found.unanswered_methods:
-            raise RequestTimeout(str(raw["method"]), self.timeout)
+        """The reply to exactly this request. Silence is RequestTimeout, at once where it is known."""
+        asked = str(raw.get("method")), raw.get("params")
+        if self.unanswered.is_known(*asked) and not self.trail.patient:
+            self.trail.missed.append(RequestTimeout(asked[0], self.timeout))
+            raise self.trail.missed[-1]
+        began = perf_counter()
         try:
-            exchange = await self.session.exchange(raw, timeout=seconds)
-        except RequestTimeout as error:
-            self.trail.late.append(error.message)
-            raise
+            exchange = await self.session.exchange(raw, timeout=seconds * (PATIENCE if self.trail.patient else 1))
+        except RequestTimeout:
+            if self.session.opened and not self._odd:
+                self.unanswered.missed(self.session, *asked)
+            raise self._missed(asked[0], seconds) from None
         assert exchange.reply is not None
+        self.unanswered.answered(*asked)
+        if self.trail.patient and perf_counter() - began > seconds:
+            self.trail.came_late = True
+            raise self._missed(asked[0], seconds)
         return exchange.reply
+
+    def _missed(self, method: str, seconds: float) -> RequestTimeout:
+        """Note that no reply came within SECONDS."""
+        error = RequestTimeout(method, seconds)
+        self.trail.late.append(error.message)
+        self.trail.missed.append(error)
+        return error
 
     def _said_with(self, error: HttpStatusError, raw: Json) -> Message:
         """The reply to RAW in the body of a 404: the end of the session to clients, but an end answers no id."""
@@ -150,9 +179,11 @@ class Probe:
         """
         if not isinstance(self.session.opened.get("capabilities"), dict):
             raise NotSeen("the opening of the server has no capabilities")
+        missed = len(self.trail.missed)
         try:
             return await self.result(method, params)
         except (RequestTimeout, HttpStatusError):
+            del self.trail.missed[missed:]  # not to answer is a way to refuse
             return None
 
     async def say(self, text: str) -> Message | None:
@@ -165,8 +196,9 @@ class Probe:
 
     async def alive(self, busy: float = 0.0) -> bool:
         """Whether the server still answers. It may be BUSY for some seconds with what it was asked before."""
+        seconds = self.timeout if self.session.opened else self.patience
         try:
-            await self.ask(self.harmless, seconds=self.patience + busy)
+            await self.ask(self.harmless, seconds=seconds + busy)
         except ConductorError:
             return False
         return True
@@ -178,7 +210,13 @@ class Probe:
                 await self.ask(self.harmless)
                 await asyncio.wait({answer}, timeout=min(GRACE_SECONDS, self.timeout))
                 await self.ask(self.harmless)
+            self.never_cancel(parse(text).id)
             return answer.result() if answer.done() else None
+
+    def never_cancel(self, identity: Id | None) -> None:
+        """Stop waiting for the answer to this id, and send no cancellation, which other probes are for."""
+        if identity is not None:
+            self.session.forget(identity)
 
     async def settled(self) -> None:
         """Wait until the server has said what it says unasked, if anything."""
@@ -236,20 +274,20 @@ class Probe:
 
     def _shared(self, use: Use, answers: Answers | None = None) -> AbstractAsyncContextManager["Probe"]:
         if self.transport != "stdio":
-            return self._within(self.sessions.new_session(self.dialect.version, answers))
+            return self._within(self.sessions.new_session(self.dialect.version, answers), odd=use == "odd")
         opening = self.sessions.shared(use, self.dialect, answers, private=self._private)
-        return self._within(opening, used_before=True)
+        return self._within(opening, used_before=True, odd=use == "odd")
 
     @asynccontextmanager
     async def _within(
-        self, opening: AbstractAsyncContextManager[Session], *, used_before: bool = False
+        self, opening: AbstractAsyncContextManager[Session], *, used_before: bool = False, odd: bool = False
     ) -> AsyncIterator["Probe"]:
         began = perf_counter()
         async with opening as session:
             self.trail.opening += perf_counter() - began
             self.trail.second_hand |= self.sessions.is_second_hand(session)
             since = session.transcript.mark if used_before else 0
-            other = Probe(session, self.sessions, self.found, since, private=self._private)
+            other = Probe(session, self.sessions, self.found, since, private=self._private, odd=odd)
             other.trail = self.trail
             self.trail.used.append((session, other._since))
             try:
@@ -281,6 +319,7 @@ class Probe:
         if trail is not self.trail:
             self.trail.opening += opening
             self.trail.second_hand |= trail.second_hand
+            self.trail.shared.append(trail)
         found: Made = made
         return found
 

@@ -12,6 +12,14 @@ from mcp_conductor.protocol.message import is_cut_off
 from mcp_conductor.report.model import Outcome
 
 _MOST_NAMES = 5
+STOPPED = "the server has stopped answering"
+UNREAD = "the server's answers are not one line each"
+COULD_NOT_LOOK = (
+    INCONCLUSIVE,
+    NO_OTHER,
+    STOPPED,
+    UNREAD,
+)  # how the reasons begin why something was not seen that applies
 
 
 def on_calls(found: Found, seconds: float) -> Iterator[str]:
@@ -26,7 +34,7 @@ def on_calls(found: Found, seconds: float) -> Iterator[str]:
 def refuse_unknown_tools(call: Collection[str] | str, found: Found) -> None:
     """Refuse a tool that is to be called, but does not exist: it is a typing error."""
     names = [str(tool.get("name")) for tool in found.tools]
-    for name in () if isinstance(call, str) or not names else call:
+    for name in () if isinstance(call, str) or not names or found.unread_tools else call:
         if name not in names:
             near = nearest(name, names)
             hint = f"did you mean {near!r}?" if near else f"it lists {', '.join(sorted(names)[:10])}"
@@ -37,6 +45,16 @@ def without_sessions(outcomes: Iterable[Outcome]) -> str | None:
     """How many checks could not run because the server lets in no other client, if that is no accident."""
     count = sum((each.reason or "").startswith(NO_OTHER) for each in outcomes)
     return f"{NO_OTHER}, so that {count} of the checks could not run" if count > MOST_REFUSALS else None
+
+
+def mostly_unseen(outcomes: Collection[Outcome]) -> str | None:
+    """Why a check says little: more of it could not be carried out than was. What does not apply is no part of it."""
+    left = [each.reason or "" for each in outcomes if each.status == "skipped"]
+    left = [reason for reason in left if reason.startswith(COULD_NOT_LOOK)]
+    seen = sum(each.status != "skipped" for each in outcomes)
+    if len(left) <= seen:
+        return None
+    return f"only {seen} of {seen + len(left)} checks could be carried out; the others: {max(left, key=left.count)}"
 
 
 def on_the_rest(session: Session, outcomes: Iterable[Outcome]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import Any
 from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.bounded.worker import without_blocking
 from mcp_conductor.checks.engine.acting import result_of_act
-from mcp_conductor.checks.engine.check import Act, Check
+from mcp_conductor.checks.engine.check import EVERYWHERE, JUDGES, Act, Check
 from mcp_conductor.checks.engine.exploration import BUSY, answer_to_nothing, explore
 from mcp_conductor.checks.engine.findings import fault
 from mcp_conductor.checks.engine.first_session import connect_to_explore, end_server, start_seconds
@@ -30,10 +30,9 @@ from mcp_conductor.checks.engine.judging import (
     polite,
     without_consequences,
 )
-from mcp_conductor.checks.engine.openings import declared_lists
-from mcp_conductor.checks.engine.probe import Probe
+from mcp_conductor.checks.engine.probe import Found, Probe
 from mcp_conductor.checks.engine.record import SMALL, Record, transport_of
-from mcp_conductor.checks.engine.remarks import on_calls, on_the_rest, refuse_unknown_tools
+from mcp_conductor.checks.engine.remarks import STOPPED, UNREAD, on_calls, on_the_rest, refuse_unknown_tools
 from mcp_conductor.checks.engine.sessions import Sessions, silent
 from mcp_conductor.checks.engine.timing import BUSY_PART, INCONCLUSIVE, is_slow, timer_lag
 from mcp_conductor.checks.engine.triggers import calls_of
@@ -51,15 +50,18 @@ from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report.events import CaseFinished, CaseStarted, Event, RunStarted
 from mcp_conductor.transport import meanwhile
+from mcp_conductor.transport.children import running_commands
 
 AT_ONCE = 8  # probes that run at the same time: they wait more than they work
 AT_ONCE_SHARING = 20  # the same on stdio, where most of them wait for a session that they share
+OLD_TRANSPORT = "sse"  # the group, and the transport, of what can be seen without a conversation
 PROTECTED = "auth-server"  # the group of requirements that can be seen without a login
 NEEDS_A_SESSION = "auths-token-every-request"
 MOST_TOO_SLOW = 2  # checks that are inconclusive, before the rest is too
 SECOND_LOOKS = 30  # times the time for an answer: how long all second looks may take together
 ECHO = "base-response-id-echo-server"
 ONCE = "base-response-once-server"
+FRAMING = "stdio-newline-framing-server"
 WAITED = 0.9  # of the time for an answer: timers are not exact
 Look = tuple[CheckResult, float]  # what came of a probe, and how long it took
 
@@ -97,12 +99,15 @@ class _Checking:
         self._silence: str | None = None  # the first thing that a server did not answer that answers nothing any more
         self._unanswered: CheckResult | None = None  # what any client asks, and the server did not answer
         self._judges_once = False
-        self._lists: Collection[str] = ()  # the lists of what is declared
-        self._unanswered_methods: set[str] = set()  # methods that are known not to be answered
+        self._found = Found()
+        self._capabilities: Collection[str] = ()  # of the server
         self._looking_again = 0.0  # seconds
+        self._patient = True  # no late reply was waited for in vain
         self._too_slow = 0  # how often late could not be told from wrong
         self._server_ends: dict[tuple[str, str], str] = {}  # how the server went away, and under which id that is told
         self._verdicts = Verdicts(version, transport=transport_of(spec))
+        self._everywhere = EVERYWHERE.known_from(JUDGES)
+        self._probed: dict[str, Look] = {}  # by requirement: without a finding, and other sessions are yet to be judged
 
     async def run(self) -> Verdicts:
         wanted = chosen_checks(self._options, self._version, transport_of(self._spec))
@@ -115,7 +120,7 @@ class _Checking:
                 raise
             await self._outside(wanted)
         except (ProtocolError, TransportError) as error:
-            self._judge_opening(wanted, error)
+            await self._judge_opening(wanted, error)
         self._verdicts.outcomes = without_consequences(self._verdicts.outcomes)
         order = {name: index for index, name in enumerate(requirements())}
         self._verdicts.outcomes.sort(key=lambda outcome: order[outcome.id])
@@ -136,7 +141,7 @@ class _Checking:
         result.prove(unopened.trail.lines(), alone=True, whole=self._options.keep_wire)
         return result
 
-    def _judge_opening(self, wanted: Wanted, error: ConductorError) -> None:
+    async def _judge_opening(self, wanted: Wanted, error: ConductorError) -> None:
         """A server whose opening is so wrong that no conversation begins: only that can be judged.
 
         Raises ERROR where nothing is wrong: a server need not speak every revision.
@@ -154,7 +159,11 @@ class _Checking:
         why = f"no conversation began: {error.message}"
         self._verdicts.remarks.append(f"{why}; {error.hint}" if error.hint else why)
         for requirement, each in wanted:
-            result = apply_judge(each, record) if each.judge is not None and each.needs is None else CheckResult([])
+            result = CheckResult([])
+            if each.judge is not None and each.needs is None:
+                result = apply_judge(each, record)
+            elif each.probe is not None and requirement.group == OLD_TRANSPORT:
+                result = await self._checked_outside(each.probe)
             self._conclude(requirement, result if result.findings else CheckResult([], why))
         if not any(outcome.status == "failed" for outcome in self._verdicts.outcomes):
             raise error
@@ -169,19 +178,22 @@ class _Checking:
             self._verdicts.started_in = start_seconds(session)
             sessions.started_in(self._verdicts.started_in)
             found = await explore(session, self._options.call)
+            self._verdicts.commands = running_commands() if self._spec.as_process() else []
             if found.silence is None and found.lost is None:
-                found.triggers = await without_blocking(calls_of, self._options.triggers, found.tools)
+                found.triggers = await without_blocking(calls_of, self._options.triggers, found)
             probe = Probe(session, sessions, found)
             self._verdicts.server = session.server
-            # Later revisions have a requirement for lists.
-            self._verdicts.partial = (found.unlisted if session.dialect.handshake else None) or found.uncalled
+            self._verdicts.partial = found.unlisted or found.uncalled
             self._silence = found.silence
-            found.unanswered_methods = self._unanswered_methods
-            self._lists = declared_lists(probe)
+            self._found, self._capabilities = found, session.capabilities
             refuse_unknown_tools(self._options.call, found)
             self._verdicts.remarks += on_calls(found, self._options.timeout)
             if found.unasked_answer is not None:
                 wanted = self._without_echo(wanted, found.unasked_answer)
+            if found.spread is not None:
+                several = CheckResult([fault("a message is not exactly one line", found.spread)])
+                several.prove([], alone=True)
+                wanted = self._conclude_first(wanted, FRAMING, several)
             if found.lost is not None:
                 wanted = await self._without_answers(wanted, found.lost, probe)
             await self._run_probes(by_act(wanted), probe, stack)
@@ -194,7 +206,9 @@ class _Checking:
             frames = polite(record.frames, record.dialect, record.capabilities)
             whole = not session.transcript.forgotten.frames
             said = Transcript.of(frames)
-            await self._judge(wanted, Record(said, record.dialect, record.transport, record.opened, whole=whole))
+            conversations = [*([record] if whole else []), *sessions.conversations]
+            judged = Record(said, record.dialect, record.transport, record.opened, whole=whole)
+            await self._judge(wanted, judged, conversations)
             self._verdicts.remarks += found.remarks
             self._verdicts.remarks += on_the_rest(session, self._verdicts.outcomes)
 
@@ -223,7 +237,7 @@ class _Checking:
                 look = await self._carry_out(act, pairs, own)
                 if self._is_doubtful(own, *look):
                     probe = await self._living_probe(probe, stack)
-                    look = await self._second_look(act, pairs, probe)
+                    look = await self._second_look(act, pairs, probe, look[0])
                 self._conclude_all(pairs, *look)
         return probe
 
@@ -262,7 +276,7 @@ class _Checking:
     async def _run_alone(self, probes: dict[Act, Wanted], probe: Probe) -> None:
         """Probes that do not use the session of the exploration; some at a time."""
         gate = asyncio.Semaphore(AT_ONCE_SHARING if probe.transport == "stdio" else AT_ONCE)
-        doubtful: list[Act] = []
+        doubtful: dict[Act, Look] = {}
 
         async def one(act: Act, pairs: Wanted) -> None:
             async with gate:
@@ -276,7 +290,7 @@ class _Checking:
                     own = probe.again(private=True)
                     look = await self._carry_out(act, pairs, own)
                 if self._is_doubtful(own, *look):
-                    doubtful.append(act)
+                    doubtful[act] = look
                 else:
                     self._conclude_all(pairs, *look)
 
@@ -290,7 +304,11 @@ class _Checking:
         # By now nothing else keeps the machine busy. What is told once is told under what weighs most.
         for act, pairs in sorted(probes.items(), key=lambda each: min(LEVELS.index(one.level) for one, _ in each[1])):
             if act in doubtful:
-                self._conclude_all(pairs, *await self._second_look(act, pairs, probe))
+                known = {each.id for each in self._verdicts.outcomes if each.findings}
+                follows = not known.isdisjoint(pairs[0][1].roots)  # then it is no finding of its own
+                first = doubtful[act]
+                look = first if follows else await self._second_look(act, pairs, probe, first[0])
+                self._conclude_all(pairs, *look)
 
     def _is_doubtful(self, probe: Probe, result: CheckResult, seconds: float) -> bool:
         """Whether what was found may come from a busy machine, and not from the server.
@@ -300,16 +318,22 @@ class _Checking:
         waited = _was_late(probe, result) or seconds - probe.trail.opening > WAITED * probe.timeout
         return bool(result.findings) and (waited or result.gone or result.server_end is not None)
 
-    async def _second_look(self, act: Act, pairs: Wanted, probe: Probe) -> Look:
+    async def _second_look(self, act: Act, pairs: Wanted, probe: Probe, before: CheckResult) -> Look:
         """Look at what is in doubt once more, by itself. Late twice on a busy machine is inconclusive, never wrong."""
         if self._looking_again > SECOND_LOOKS * probe.timeout:
             return CheckResult([], f"{INCONCLUSIVE}: there was no time left for a second look"), 0.0
         probe.sessions.forget_what_was_made()
+        own = probe.again(private=True)
+        # A late reply is told from a missing one by waiting for it; a wait in vain is not repeated.
+        own.trail.patient = self._patient and before.silence is not None and not self._is_plain_silence(before)
         async with timer_lag() as measured:
-            result, seconds = await self._carry_out(act, pairs, own := probe.again(private=True))
+            result, seconds = await self._carry_out(act, pairs, own)
         self._looking_again += seconds
         late = _was_late(own, result) and not result.gone and result.server_end is None
-        if result.findings and late and (measured.worst > BUSY_PART * probe.timeout or await is_slow(probe)):
+        if own.trail.patient and result.findings and not own.trail.came_late:
+            self._patient = False
+        slow = own.trail.came_late or measured.worst > BUSY_PART * probe.timeout
+        if result.findings and late and (slow or await is_slow(probe)):
             self._too_slow += 1
             result = CheckResult([], f"{INCONCLUSIVE}: late cannot be told from wrong ({result.findings[0].message})")
         return result, seconds
@@ -321,8 +345,12 @@ class _Checking:
         self._on_event(CaseStarted(first.id, first.statement, 0))
         reason = self._reason_not_to(pairs[0][1], probe)
         result = CheckResult([], reason) if reason is not None else await result_of_act(act, probe)
+        if not result.findings and result.reason is None and probe.trail.missed:
+            missed = probe.trail.missed[0]  # that nothing wrong came says nothing then
+            told = self._judges_once and self._found.unanswered_requests.is_silent(missed.method)
+            result.reason = f"{missed.message}: see {ONCE}" if told else f"{INCONCLUSIVE}: {missed.message}"
         if result.findings or (self._options.keep_wire and reason is None):
-            result.prove(probe.trail.lines(), alone=True, whole=self._options.keep_wire)
+            result.prove(probe.trail.lines_for(result.findings), alone=True, whole=self._options.keep_wire)
         if result.silence is not None and not self._silence and await silent(probe.session, BUSY * probe.timeout):
             self._silence = result.silence
         seconds = perf_counter() - began
@@ -351,18 +379,31 @@ class _Checking:
         for requirement, _ in pairs:
             told = result
             if self._is_plain_silence(result):
-                self._unanswered = self._unanswered or result
-                self._unanswered_methods.add(result.unanswered_method)
+                if self._unanswered is None:
+                    self._prove_silence(result)
+                    self._unanswered = result
                 told = CheckResult([], f"{result.silence}: see {ONCE}")
             elif result.findings and result.server_end is not None:
                 under = self._server_ends.setdefault(result.server_end.alike, requirement.id)
                 if under != requirement.id:
                     told = CheckResult([], f"{result.server_end.how} here too: see {under}")
-            self._conclude(requirement, told, seconds=seconds)
+            if requirement.id in self._everywhere and not told.findings:
+                self._probed[requirement.id] = told, seconds
+            else:
+                self._conclude(requirement, told, seconds=seconds)
+
+    def _prove_silence(self, result: CheckResult) -> None:
+        """Show the request that was not answered: where that was known, RESULT has no such request."""
+        lines = self._found.unanswered_requests.proof(result.unanswered_method or "")
+        if lines and not self._options.keep_wire:
+            result.prove(lines, alone=True)
 
     def _is_plain_silence(self, result: CheckResult) -> bool:
         """Whether a server did not answer what any client asks: that is one fault, for all that it was asked."""
-        plain = result.unanswered_method in self._lists or self._silence is not None
+        method = result.unanswered_method or ""
+        feature = {"completion": "completions"}.get(method.partition("/")[0], method.partition("/")[0])
+        known = method in DIALECTS[self._version].methods and (feature == "ping" or feature in self._capabilities)
+        plain = self._silence is not None or (known and self._found.unanswered_requests.is_silent(method))
         return bool(result.findings) and result.silence is not None and plain and self._judges_once
 
     def _reason_not_to(self, each: Check, probe: Probe) -> str | None:
@@ -371,19 +412,40 @@ class _Checking:
         # One finding tells enough of a server that says nothing any more; each further one would take its time.
         told = self._unanswered or any(outcome.status == "failed" for outcome in self._verdicts.outcomes)
         if self._silence and told:
-            return f"the server has stopped answering: {self._silence}"
+            return f"{UNREAD}: see {FRAMING}" if self._found.spread else f"{STOPPED}: {self._silence}"
         return f"{INCONCLUSIVE}: it is too slow" if self._too_slow >= MOST_TOO_SLOW else None
 
-    async def _judge(self, wanted: Wanted, record: Record) -> None:
+    async def _judge(self, wanted: Wanted, record: Record, conversations: list[Record]) -> None:
+        """Judge RECORD, the polite part of the exploration; some requirements in all CONVERSATIONS of the run."""
         pace = Pace()
         small = sum(frame.size for frame in record.frames) < SMALL
         for requirement, each in wanted:
+            if each.judge is None and requirement.id not in self._probed:
+                continue
+            result, seconds = self._probed.get(requirement.id, (CheckResult([]), 0.0))
             if each.judge is not None:
                 result = await without_blocking(apply_judge, each, record, now=small)
-                if requirement.id == ONCE and self._unanswered is not None:
-                    result = self._unanswered
-                self._conclude(requirement, result)
-                await pace.keep()
+            if requirement.id == ONCE and self._unanswered is not None:
+                result = self._unanswered
+            if requirement.id in self._everywhere and not result.findings:
+                result = await self._judge_everywhere(requirement, result, conversations)
+            self._conclude(requirement, result, seconds=seconds)
+            await pace.keep()
+
+    async def _judge_everywhere(
+        self, requirement: Requirement, result: CheckResult, conversations: list[Record]
+    ) -> CheckResult:
+        """The first fault in any of CONVERSATIONS; or RESULT, which is better than to have seen nothing."""
+        for record in conversations:
+            if not requirement.holds_for(record.dialect.version, record.transport):
+                continue
+            small = record.transcript.size < SMALL
+            found = await without_blocking(apply_judge, self._everywhere[requirement.id], record, now=small)
+            if found.findings:
+                return found
+            if found.reason is None and result.reason is not None and not result.reason.startswith(INCONCLUSIVE):
+                result = found
+        return result
 
     def _conclude(self, requirement: Requirement, result: CheckResult, *, seconds: float = 0.0) -> None:
         outcome = outcome_of(requirement, result, seconds)

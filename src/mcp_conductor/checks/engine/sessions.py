@@ -13,7 +13,7 @@ from dataclasses import field
 from typing import Any, Literal, Self
 
 from mcp_conductor.checks.engine.findings import NotSeen
-from mcp_conductor.checks.engine.record import judged_part
+from mcp_conductor.checks.engine.record import MOST_BYTES, Record, judged_part, transport_of
 from mcp_conductor.client.connect import connect
 from mcp_conductor.client.negotiation import NONE
 from mcp_conductor.client.session import Session
@@ -23,15 +23,19 @@ from mcp_conductor.protocol.compose import compose_in
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.protocol.server_spec import ServerSpec
+from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.transport import finish
 from mcp_conductor.values import dataclass
 
 STARTS_PER_ANSWER = 15  # how much longer than an answer the first start may take: packages are fetched, code compiled
 SLOWER = 8.0  # how much longer than the first a later start may take, while others start too
+LATEST = 3  # times the time for an answer: how long we wait for one that is late
+PATIENCE = 2  # the same for a reply in doubt, to tell late from missing: each silent method may cost it
 STARTS_AT_ONCE = 4
 MOST_CLOSING = 12  # sessions that are being closed, before the next one has to wait
 MOST_REFUSALS = 2  # sessions that cannot be opened, before we stop trying
 
+GRACE_SECONDS = 0.15  # for what a server says unasked, once it has answered what came later
 NO_OTHER = "another session could not be opened"
 
 # "polite too" is for those who hold a polite one already, and for those who subscribe; "leaving" is for one who looks
@@ -70,6 +74,8 @@ class Sessions:
         self._handed_on: dict[Use, _Open] = {}
         self._second_hand: set[Session] = set()  # those in which another probe did what not every client does
         self._closing: set[asyncio.Task[None]] = set()
+        self.conversations: list[Record] = []  # of the sessions that have been closed, or are being closed
+        self._room = MOST_BYTES  # for them
         self._refusals: list[str] = []
         self._once: dict[str, asyncio.Future[Any]] = {}
         self._made_before: list[asyncio.Future[Any]] = []
@@ -247,7 +253,17 @@ class Sessions:
             await asyncio.wait(self._closing, return_when=asyncio.FIRST_COMPLETED)
         self._close_soon(opened)
 
+    def _keep(self, session: Session) -> None:
+        """Keep what was said, to be judged at the end of the run; the rest has no room."""
+        transcript = session.transcript
+        if transcript.size > self._room or transcript.forgotten.frames:
+            return
+        self._room -= transcript.size
+        frames = Transcript.of(transcript.frames)
+        self.conversations.append(Record(frames, session.dialect, transport_of(self.spec), session.opened))
+
     def _close_soon(self, opened: _Open) -> None:
+        self._keep(opened.session)
         task = asyncio.ensure_future(_close(opened))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
@@ -282,9 +298,20 @@ async def silent(session: Session, seconds: float) -> bool:
             session.dialect, method, None, identity=session.next_id(), client=session.client, capabilities={}
         )
         asked.append(session.exchange(raw, timeout=seconds))
-    answers = await asyncio.gather(*asked, return_exceptions=True)
+    left = {asyncio.ensure_future(each) for each in asked}
+    heard = False
+    try:
+        while left and not heard:
+            done, left = await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
+            heard = any(not isinstance(each.exception(), RequestTimeout) for each in done)
+        if left:  # so that nothing is cancelled that is just being answered
+            _, left = await asyncio.wait(left, timeout=GRACE_SECONDS)
+    finally:
+        for each in left:
+            each.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
     # Late answers to what was asked before are answers too.
-    return all(isinstance(each, RequestTimeout) for each in answers) and not answered_since(session, mark)
+    return not heard and not answered_since(session, mark)
 
 
 def answered_since(session: Session, mark: int) -> bool:

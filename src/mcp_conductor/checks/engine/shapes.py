@@ -298,8 +298,15 @@ async def served_faults(probe: "Probe", method: str) -> AsyncIterator[Finding]:
         yield fault(f"{method} is not answered with a result", reply.raw)
 
 
+def need_opening(record: Record) -> None:
+    """Raise NotSeen for a session that was not opened: what a server declares is not known there."""
+    if not record.opened:
+        raise NotSeen("the session was not opened")
+
+
 def undeclared_changes(record: Record, kind: str) -> Iterator[Finding]:
     """Notifications that a list has changed, although the server does not declare them."""
+    need_opening(record)
     if record.declares(f"{kind}.listChanged"):
         raise NotSeen(f"{kind}.listChanged is declared")
     sent = list(record.notifications(f"notifications/{kind}/list_changed"))

@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from mcp_conductor.checks.engine.evidence import Trail
-from mcp_conductor.checks.engine.sessions import answered_since
+from mcp_conductor.checks.engine.sessions import LATEST, answered_since
 from mcp_conductor.errors import ConductorError, RequestTimeout
 from mcp_conductor.transport import meanwhile
 from mcp_conductor.values import dataclass
@@ -24,7 +24,6 @@ BUSY_PART = 0.25  # of the time for an answer: who needs so much of it for nothi
 INCONCLUSIVE = "inconclusive"  # how the reason begins why something is left open
 _BEAT_SECONDS = 0.02
 _TRIES = 3
-LATEST = 3  # times the time for an answer: how long we wait for one that is late
 
 
 _LOOKS_AT_MOST = 40

@@ -7,7 +7,7 @@ from mcp_conductor.bounded.worker import without_blocking
 from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.replies import completed, result_of
-from mcp_conductor.errors import RequestTimeout
+from mcp_conductor.errors import ConductorError, RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import Message
@@ -56,6 +56,16 @@ async def call_tool(probe: Probe, params: Json) -> Message | None:
         return await probe.ask("tools/call", params)
     except RequestTimeout:
         return None
+
+
+async def carry_out(probe: Probe, params: Json) -> None:
+    """Make a call to its end; an error is an end too. Without an answer, what was to be seen meanwhile is unknown."""
+    try:
+        await probe.session.request("tools/call", params)
+    except RequestTimeout as error:
+        probe.trail.missed.append(error)
+    except ConductorError:
+        pass
 
 
 def succeeded(reply: Message | None) -> bool:

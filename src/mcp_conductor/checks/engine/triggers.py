@@ -4,13 +4,25 @@ from collections.abc import Iterable
 
 from mcp_conductor.checks.engine.exploration import tool_params
 from mcp_conductor.checks.engine.judging import Trigger
+from mcp_conductor.checks.engine.probe import Found
 from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.protocol import Json
 
 
-def calls_of(triggers: Iterable[Trigger], tools: list[Json]) -> list[Json]:
-    """The params of the calls. Raises UsageError for a tool that is not among TOOLS, or that we cannot call."""
-    return [_call_of(trigger, tools) for trigger in triggers]
+def calls_of(triggers: Iterable[Trigger], found: Found) -> list[Json]:
+    """The params of the calls. Raises UsageError for a tool that the server does not have, or that we cannot call.
+
+    Where it is not known which tools the server has, that is told, and the others are called.
+    """
+    known = {str(tool.get("name")) for tool in found.tools}
+    called, told = [], []
+    for trigger in triggers:
+        if found.unread_tools is None or trigger.tool in known:
+            called.append(_call_of(trigger, found.tools))
+        else:
+            told.append(f"--trigger: the tool {trigger.tool!r} was not called: {found.unread_tools}")
+    found.remarks += told  # last: this may be begun twice
+    return called
 
 
 def _call_of(trigger: Trigger, tools: list[Json]) -> Json:

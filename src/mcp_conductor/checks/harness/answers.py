@@ -37,7 +37,9 @@ def root_problems(result: Any, member: str, raw: Any) -> Iterator[Finding]:
     for index, root in enumerate(items):
         value = root.get(member) if isinstance(root, dict) else None
         path = f"roots[{index}].{member}"
-        if member == "uri" and not (isinstance(value, str) and value.startswith("file://")):
+        if member == "uri" and value is None:
+            yield fault("a root has no uri", raw, path=path)
+        elif member == "uri" and not (isinstance(value, str) and value.startswith("file://")):
             yield fault("the uri of a root does not begin with file://", raw, path=path)
         if member == "name" and value is not None and not isinstance(value, str):
             yield fault("the name of a root is not a string", raw, path=path)

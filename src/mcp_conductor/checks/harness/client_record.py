@@ -184,6 +184,7 @@ class ClientRecord:
     takes_time: bool = False  # whether the scenario says itself for how long the client may be silent
     confirmed: bool = False  # whether what looks slow here was seen once more, while no other client ran
     seconds: float = 0.0
+    ended_at: float = 0.0  # on the clock of moments
     patience: float = 4.0  # how long the client may take to answer us
     origin: str = ""  # where our HTTP server is
     plain: Optional["ClientRecord"] = None  # the same client with a polite server

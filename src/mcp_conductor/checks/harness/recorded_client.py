@@ -24,7 +24,7 @@ from mcp_conductor.checks.engine.judging import (
 )
 from mcp_conductor.checks.harness.client_record import ClientConnection, ClientRecord, HttpRequest
 from mcp_conductor.checks.harness.ownership import name_in, strangers
-from mcp_conductor.checks.harness.scenario import WATCHED, Watched
+from mcp_conductor.checks.harness.scenario import WATCHED, Watched, look_of
 from mcp_conductor.checks.requirements import Requirement
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import Dialect
@@ -61,13 +61,8 @@ def judge_client(
             said = said or said_by_both(transcript)
             seen.prove_by(said)
         outcomes.append(outcome_of(requirement, seen))
-    outcomes = without_consequences(outcomes, _look)
+    outcomes = without_consequences(outcomes, look_of)
     return Verdicts(dialect.version, _introduction(record), outcomes, transport=transport, partial=ONLY_RECORDED)
-
-
-def _look(name: str) -> tuple[object, tuple[str, ...]]:
-    each = WATCHED.get(name)
-    return each.judge, each.follows
 
 
 def recorded_checks(options: Options, version: str, transport: str) -> list[tuple[Requirement, Watched]]:

@@ -12,11 +12,18 @@ from typing import Any
 from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.checks.engine.evidence import lines_of
 from mcp_conductor.checks.engine.findings import NotSeen
-from mcp_conductor.checks.engine.judging import CheckResult, Options, Verdicts, asked_for, outcome_of
+from mcp_conductor.checks.engine.judging import (
+    CheckResult,
+    Options,
+    Verdicts,
+    asked_for,
+    outcome_of,
+    without_consequences,
+)
 from mcp_conductor.checks.harness.client_record import ANYTHING, NEVER, ClientConnection, ClientRecord, meta_of, never
 from mcp_conductor.checks.harness.client_runs import ClientRuns, RunProgress
 from mcp_conductor.checks.harness.run_client import Command
-from mcp_conductor.checks.harness.scenario import PLAIN, SCENARIOS, WATCHED, Watched
+from mcp_conductor.checks.harness.scenario import PLAIN, SCENARIOS, WATCHED, Watched, look_of
 from mcp_conductor.checks.requirements import Requirement
 from mcp_conductor.errors import ProtocolError, TransportError, UsageError
 from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE
@@ -96,6 +103,7 @@ class _Checking:
         for requirement, each in chosen:
             outcomes.append(outcome_of(requirement, self._judge(each)))
             await pace.keep()
+        outcomes = without_consequences(outcomes, look_of)
         partial = "--scenario leaves something out" if self._scenarios else None
         if plain.is_idle and plain.requests():  # who sends no request at all is judged by what it sends instead
             partial = never(ANYTHING)
@@ -137,25 +145,27 @@ class _Checking:
         records = [self._runs.records[name] for name in self._names(each) if name in self._runs.records]
         if not each.scenarios:
             records = _one_for_each_start(records)
-        found: dict[str, Finding] = {}
-        lines: list[str] = []
+        told: set[str] = set()
+        result = CheckResult([])
         reasons: list[str] = []
         for record in records:
+            part = CheckResult([])  # each is proven by what was said in its own scenario
             try:
                 for finding in each.judge(record):
-                    if finding.message not in found and not lines:
-                        lines = _lines_of(record)
-                    found.setdefault(finding.message, _with_place(finding, record))
+                    if finding.message not in told:
+                        told.add(finding.message)
+                        part.findings.append(_with_place(finding, record))
             except NotSeen as nothing:
                 reasons.append((record.lacking() if each.scenarios else None) or str(nothing))
+            if part.findings:
+                part.prove(_lines_of(record), alone=False, whole=self._options.keep_wire)
+                result.add(part)
         if not records:
             left_out = set(self._names(each)) & set(self._runs.left_out)
             left_out_because = self._runs.given_up if left_out else None
             reasons.append(left_out_because or "its scenario is not for this transport and revision")
-        result = CheckResult(
-            list(found.values()), reasons[0] if not found and len(reasons) >= max(1, len(records)) else None
-        )
-        result.prove(lines, alone=False)
+        if not told and len(reasons) >= max(1, len(records)):
+            result.reason = reasons[0]
         return result
 
 

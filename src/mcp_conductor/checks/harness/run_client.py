@@ -151,7 +151,8 @@ async def run_client(
             quiet = min(timeout, scenario.seconds or max(QUIET_SECONDS, usual))
             record.outcome = await _watch(client, state, timeout, quiet, on_idle)
             record.exit_code = client.exit_code
-            record.seconds = asyncio.get_running_loop().time() - began
+            record.ended_at = asyncio.get_running_loop().time()
+            record.seconds = record.ended_at - began
             if record.exit_code is not None:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_LAST_WORDS_SECONDS):

@@ -56,7 +56,7 @@ class Watched:
     judge: Judge
     scenarios: tuple[str, ...]  # none: all that are played
     recorded: Recorded | None = None  # what of a recording it can judge
-    follows: tuple[str, ...] = ()  # what is the fault in a recording, where one of these requirements is broken too
+    follows: tuple[str, ...] = ()  # what is the fault, where one of these requirements is broken too
 
     @property
     def doc(self) -> str:
@@ -106,3 +106,9 @@ def watched(
         return judge
 
     return register
+
+
+def look_of(name: str) -> tuple[object, tuple[str, ...]]:
+    """The judge of a requirement, which may be that of several, and what it follows from."""
+    each = WATCHED.get(name)
+    return each.judge, each.follows

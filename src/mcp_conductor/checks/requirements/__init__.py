@@ -31,7 +31,6 @@ class Requirement:
     statement: str
     test: str  # how it can be tested
     section: str | None
-    limit: str | None = None  # which SDKs cannot keep it, in which versions: "known limit of …"
     plugin: str | None = None  # the file or package that it comes from, where it is none of the specification
     remedy: str | None = None  # what to change, where `remedies.txt` does not say it
 
@@ -71,17 +70,12 @@ def _made(name: str) -> Requirement:
     entry = _entries()[name]
     return Requirement(
         **{
-            "severity": _usual_severity(entry),
+            "severity": _USUAL_SEVERITY[entry["level"]],
             **{name: value for name, value in entry.items() if name not in ("since", "until")},
             "revisions": versions_between(entry["since"], entry.get("until")),
             "transports": tuple(entry["transports"]),
         }
     )
-
-
-def _usual_severity(entry: Json) -> str:
-    """What it costs to break a requirement, unless the catalogue says so: only an SDK can mend its own limits."""
-    return "minor" if "limit" in entry else _USUAL_SEVERITY[entry["level"]]
 
 
 def require(

@@ -12,7 +12,7 @@ from mcp_conductor.report.excerpt import wrapped
 from mcp_conductor.report.formats.console import mark
 from mcp_conductor.report.formats.diagnostic import Ink, Style, beside_the_wire, one_finding, stderr
 from mcp_conductor.report.formats.folding import Alike, InRevisions, folded, together, worst, worst_status
-from mcp_conductor.report.formats.messages import messages
+from mcp_conductor.report.formats.messages import in_brief, messages
 from mcp_conductor.report.formats.wording import (
     failed,
     group_of,
@@ -48,6 +48,7 @@ class CheckConsole:
         self._style = Style(colour=colour, width=width, whole=verbosity >= 2, max_errors=max_errors)
         self._verbosity = verbosity
         self._width = width
+        self._remedies: dict[str, str] = {}  # by the ids of requirements
 
     def revision(self, version: str, outcomes: Sequence[Outcome], seconds: float) -> str:
         """What came of one of several revisions, as soon as it is known."""
@@ -60,9 +61,10 @@ class CheckConsole:
     def results(self, report: Report, shown: Sequence[InRevisions]) -> str:
         """All but the summary: the groups, the warnings, the failures."""
         of = len(_versions(report))
+        self._remedies = {rule.id: rule.remedy for rule in report.rules}
         parts = [_text(self._failure(each, of)) for each in shown if failed(each.outcome)]
         if self._verbosity >= 0:
-            parts = [self._groups(shown, of), self._warnings(shown, of), *parts]
+            parts = [self._groups(shown, of), self._warnings(shown, of), *parts, self._of_frameworks(shown, of)]
         return "\n".join(part for part in parts if part)
 
     def migration(self, report: Report) -> str:
@@ -147,13 +149,35 @@ class CheckConsole:
         return _text(lines)
 
     def _brief_warning(self, each: InRevisions, of: int) -> list[str]:
-        """What was found, without the evidence, which would hide the failures."""
+        """What was found, the request and the answer in a line each, and the remedy: more would hide the failures."""
         first, *rest = _hanging(_name_with_level(each, of), self._style.room(_INDENT), 2)
         lines = [self._style.paint("WARN", "yellow") + f"  {first}", *(" " * _INDENT + line for line in rest)]
         for alike in folded(each.outcome.findings):
             told = _hanging(headline(alike.first), self._style.room(_INDENT), 2)
             lines += [" " * _INDENT + line for line in (*told, *(f"  {line}" for line in self._others(alike)))]
-        return lines
+        below = [*in_brief(each.outcome, self._style), *self._remedy(each.outcome)]
+        return [*lines, *(" " * _INDENT + line for line in below)]
+
+    def _remedy(self, outcome: Outcome) -> list[str]:
+        remedy = self._remedies.get(outcome.id)
+        mended = any(finding.where is not None for finding in outcome.findings)  # an entry that is no longer true
+        if not remedy or mended or outcome.status == "errored":  # a fault of the check
+            return []
+        first, *others = wrapped(remedy, self._style.room(_INDENT + 10), words=True)
+        return [self._style.paint(f"{'remedy':<10}", "dim") + first, *(" " * 10 + line for line in others)]
+
+    # What the framework of the server does.
+
+    def _of_frameworks(self, shown: Sequence[InRevisions], of: int) -> str:
+        """What is not counted, a line for each: with -v it stands in the groups as well."""
+        lines: list[str] = []
+        for name in dict.fromkeys(each.outcome.framework for each in shown if each.outcome.framework is not None):
+            lines.append(self._style.paint(f"of the {one_line(name)}, not counted (--all-findings counts it):", "bold"))
+            for each in shown:
+                if each.outcome.framework == name:
+                    start = f"  {_name_with_level(each, of)}  "
+                    lines.append(start + self._cut(_first(each.outcome), len(start)))
+        return _text(lines)
 
     # Failures.
 
@@ -170,7 +194,7 @@ class CheckConsole:
         lines += [" " * _INDENT + line for line in heading[1:]]
         reason = why(outcome)
         details = [*([] if reason is None else [reason]), *self._findings(outcome)]
-        details += [*self._evidence(outcome), *stderr(outcome, style)]
+        details += [*self._evidence(outcome), *stderr(outcome, style), *self._remedy(outcome)]
         return lines + [f"  {line}" for line in details]
 
     def _findings(self, outcome: Outcome) -> list[str]:
@@ -231,7 +255,7 @@ class CheckConsole:
 
     def _expected_failures(self, shown: Sequence[InRevisions]) -> list[str]:
         """What failed as expected: nothing to do, but still shown."""
-        known = [each.outcome for each in shown if each.outcome.failed_as_expected]
+        known = [each.outcome for each in shown if each.outcome.failed_as_expected and each.outcome.framework is None]
         told = dict.fromkeys(f"{one_line(each.id)} ({one_line(each.reason or '')})" for each in known)
         return _hanging(f"failed as expected: {', '.join(told)}", self._style.room(0), 2) if told else []
 

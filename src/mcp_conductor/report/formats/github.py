@@ -41,7 +41,7 @@ def github(report: Report) -> str:
     told += [_command("warning", each.where, "warning", warning_text(each)) for each in report.warnings]
     left = [(len(errors) - _MOST, "error"), (len(told) - _MOST, "warning")]
     more = "".join(f"; {counted(number, word)} more not shown here" for number, word in left if number > 0)
-    notice = _command("notice", None, f"conductor {report.kind}", summary(report) + more)
+    notice = _command("notice", None, report.heading, summary(report) + more)
     return "\n".join([*errors[:_MOST], *told[:_MOST], notice]) + "\n"
 
 
@@ -67,7 +67,7 @@ def _warnings(outcome: Outcome) -> Iterator[str]:
 def _remark(command: str, outcome: Outcome, finding: Finding) -> str:
     lines = [headline(finding), *([] if outcome.level is None else [outcome.title])]
     for name, value in (("expected", finding.expected), ("actual", finding.actual)):
-        if value is not NOTHING:
+        if value is not NOTHING and not (isinstance(value, str) and value in finding.message):
             lines.append(f"{name}: {cut(value_text(value), _LONGEST_VALUE)}")
     if finding.hint:
         lines.append(f"hint: {finding.hint}")

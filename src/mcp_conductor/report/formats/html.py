@@ -51,7 +51,8 @@ def report_data(report: Report) -> Json:
         "stopped": None if report.stopped is None else _STOPPED[report.stopped],
         "warnings": [{"message": each.message, **_place(each)} for each in report.warnings],
         "grade": metrics.get("grade"),
-        "score": metrics.get("score"),
+        "gradeOfAll": metrics.get("gradeOfAll"),
+        "framework": _framework(metrics.get("framework")),
         "ungraded": metrics.get("ungraded"),
         "grading": dict(looks.grading),
         "migration": _migration(metrics.get("migration")),
@@ -71,7 +72,8 @@ def report_data(report: Report) -> Json:
 
 def _target(report: Report) -> str:
     files = report.target.split(", ")
-    return f"{len(files)} files" if report.kind == "test" and len(files) > _MOST_FILES else report.target
+    target = f"{len(files)} files" if report.kind == "test" and len(files) > _MOST_FILES else report.target
+    return f"{report.name}: {target}" if report.name else target
 
 
 def _proven(looks: Looks) -> list[Json]:
@@ -82,6 +84,10 @@ def _proven(looks: Looks) -> list[Json]:
 
 def _rule(rule: Rule) -> Json:
     return {"statement": rule.statement, "remedy": rule.remedy, "how": rule.how, "address": rule.address}
+
+
+def _framework(found: Any) -> Json | None:
+    return {**found, "title": f"{found['name']} {found['version']}"} if isinstance(found, dict) else None
 
 
 def _migration(found: Any) -> Json | None:
@@ -98,7 +104,6 @@ def _outcome(outcome: Outcome, looks: Looks, sources: Mapping[str, Sequence[str]
         "seconds": round(outcome.seconds, 6),
         "level": outcome.level,
         "severity": outcome.severity,
-        "limit": outcome.limit,
         "version": outcome.version,
         "began": None if outcome.began is None else round(outcome.began, 6),
         "worker": outcome.worker,

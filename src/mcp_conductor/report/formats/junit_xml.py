@@ -7,9 +7,10 @@ from mcp_conductor.report.formats import reporter
 from mcp_conductor.report.formats.diagnostic import Style, findings, one_finding
 from mcp_conductor.report.formats.wording import group_of, headline, report_name, statement, warning_text, warnings, why
 from mcp_conductor.report.model import Outcome, Report
-from mcp_conductor.text.visible import harmless, printable
+from mcp_conductor.text.visible import cut, harmless, printable
 
 _STYLE = Style(width=1000)
+_MAX_OUT = 20_000  # characters of system-out of one case
 _TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _ATTRIBUTE = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\n": "&#10;", "\t": "&#9;"})
 _ELEMENTS = {"failed": "failure", "errored": "error", "not-run": "error"}
@@ -25,7 +26,7 @@ def junit(report: Report) -> str:
     del counts["skipped"]  # the schema has it for a suite, not for all of them
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
-        _open("testsuites", name=f"conductor {report.kind}", **counts, time=f"{report.seconds:.3f}"),
+        _open("testsuites", name=report.heading, **counts, time=f"{report.seconds:.3f}"),
     ]
     for group, outcomes in groups.items():
         lines += _suite(group, outcomes, report.started)
@@ -92,7 +93,7 @@ def _case(outcome: Outcome, name: str) -> list[str]:
 
 def _verdict(outcome: Outcome) -> list[str]:
     if outcome.status == "skipped" or outcome.failed_as_expected:
-        kind = "xfail" if outcome.failed_as_expected else None
+        kind = "sdk" if outcome.framework is not None else "xfail" if outcome.failed_as_expected else None
         return [f"      {_open('skipped', type=kind, message=why(outcome))[:-1]}/>"]
     element = _ELEMENTS.get(outcome.status)
     if element is None:
@@ -110,9 +111,9 @@ def _stream_elements(outcome: Outcome) -> list[str]:
     told = [] if outcome.status in _ELEMENTS else [one_finding(each, _STYLE) for each in warnings(outcome)]
     if told and outcome.level is not None:
         told.insert(0, [statement(outcome)])
-    out = [*(line for lines in told for line in lines), *outcome.wire]
+    out = "\n".join([*(line for lines in told for line in lines), *outcome.wire])
     return [
-        *(_block("system-out", out) if out else []),
+        *(_block("system-out", [cut(out, _MAX_OUT)]) if out else []),
         *(_block("system-err", outcome.stderr) if outcome.stderr else []),
     ]
 

@@ -68,6 +68,7 @@ def _about(report: Report) -> str:
     server = " ".join(str(report.server[key]) for key in ("name", "version") if key in report.server)
     return ", ".join(
         [
+            *([_plain(report.name)] if report.name else []),
             _code(report.target),
             *([_plain(server)] if server else []),
             *([f"MCP {_plain(report.protocol_version)}"] if report.protocol_version else []),
@@ -77,18 +78,22 @@ def _about(report: Report) -> str:
 
 
 def _grade(report: Report) -> str:
-    """The result of a check as a whole: the grade, or why it has no grade, or else the score."""
+    """The result of a check as a whole: the grade, or why it has no grade."""
     grade = report.metrics.get("grade")
     if isinstance(grade, dict) and "letter" in grade:
         reason = f": {_plain(str(grade['reason']))}" if grade.get("reason") else ""
-        return f"**Grade {_plain(str(grade['letter']))}**{reason}"
+        every = report.metrics.get("gradeOfAll")
+        beside = f" ({every['letter']} with what is of the SDK)" if isinstance(every, dict) else ""
+        return f"**Grade {_plain(str(grade['letter']))}**{beside}{reason}"
     if "ungraded" in report.metrics:
         return f"No grade: {_plain(str(report.metrics['ungraded']))}"
-    return f"Score {report.metrics['score']} of 100" if "score" in report.metrics else ""
+    return ""
 
 
 def _counts(report: Report) -> str:
-    counts = {each: count for each, count in numbers(report.outcomes).items() if count or each != "xfailed"}
+    counts = {
+        each: count for each, count in numbers(report.outcomes).items() if count or each not in ("xfailed", "sdk")
+    }
     return _rows([words(each) for each in counts], [[str(count) for count in counts.values()]])
 
 

@@ -1,20 +1,21 @@
-"""The messages that led to a failure, whole if they are not too long, with marks below the parts that are wrong."""
+"""The messages that led to a failure, indented and folded where they are long, with marks below what is wrong."""
 
 from collections.abc import Iterable, Iterator
 
-from mcp_conductor.files.source import JsonPlaces, Path
+from mcp_conductor.files.source import Path
 from mcp_conductor.protocol.message import parse
-from mcp_conductor.report.excerpt import Range, carets
+from mcp_conductor.report.excerpt import carets, wrapped
 from mcp_conductor.report.formats.diagnostic import Style
+from mcp_conductor.report.formats.folded_json import Line, folded
 from mcp_conductor.report.formats.wording import counted
 from mcp_conductor.report.model import Outcome
 from mcp_conductor.text.patterns import compiled_later
-from mcp_conductor.text.visible import blank, one_line
+from mcp_conductor.text.visible import cut_to_columns, one_line
 
 _MOST_MESSAGES = 10
-_MOST_CHARACTERS = 2_048  # of one message
-_MOST_MARKED_LINES = 3  # below one value
-_MOST_SEARCHED = 200_000  # characters, of a message in which a path is looked for
+_BRIEF_WIDTH = 10  # of a label, at least
+_MAX_CHARACTERS = 2_048  # of one that is not JSON
+_MAX_SEARCHED = 200_000  # characters, of a message in which a path is looked for
 _STEP = compiled_later(r"""\.?([^.\[\]"'\s]+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]""")
 
 _PARTS = ("", "result.", "error.", "params.")
@@ -24,7 +25,7 @@ _HTTP = ("HTTP ", "GET ", "POST ", "PUT ", "DELETE ", "OPTIONS ")  # how the lin
 def messages(outcome: Outcome, style: Style) -> list[str]:
     """The messages of a test, each with the word for its kind."""
     count = len(outcome.wire)
-    us = "our" if outcome.side is None else "client"  # who said what has the arrow -->
+    us = "our" if outcome.level is None else "client"  # who said what has the arrow -->
     places = _ends(count, count if style.whole else _MOST_MESSAGES)
     said = [(place, *_label(outcome.wire[place], us)) for place in places]
     width = max((len(label) for _, label, _ in said), default=0)
@@ -35,6 +36,26 @@ def messages(outcome: Outcome, style: Style) -> list[str]:
     if len(said) < count:
         blocks.insert(len(said) // 2, [f"… {counted(count - len(said), 'more message')} (-vv)"])
     return [line for block in blocks for line in block]
+
+
+def in_brief(outcome: Outcome, style: Style) -> list[str]:
+    """The request and the answer that prove the first finding, each on one line: the part that is wrong."""
+    first, last = (outcome.findings[0].said if outcome.findings else None) or (0, len(outcome.wire))
+    room = style.room(16)
+    said: list[tuple[str, str]] = []
+    for arrow in ("--> ", "<-- "):
+        places = [place for place in range(first, min(last, len(outcome.wire))) if outcome.wire[place][:4] == arrow]
+        if not places:
+            continue
+        label, text = _label(outcome.wire[places[-1]], "client")
+        text = one_line(text[:_MAX_SEARCHED])
+        if room is not None and len(text) > room:
+            marked = (line.strip() for line, marks in _lines(text, _paths(outcome, places[-1]), room) if marks)
+            text = next((f"… {line}" for line in marked), text)
+        said.append((label, text))
+    width = max([_BRIEF_WIDTH, *(len(label) + 2 for label, _ in said)])
+    room = style.room(6 + width)
+    return [style.paint(f"{label:<{width}}", "dim") + cut_to_columns(text, room or len(text)) for label, text in said]
 
 
 def _paths(outcome: Outcome, place: int) -> list[str]:
@@ -53,86 +74,44 @@ def _is_answer(line: str) -> bool:
 
 
 def _message(label: str, text: str, paths: Iterable[str], width: int, style: Style) -> Iterator[str]:
-    marks = [] if len(text) > _MOST_SEARCHED else _innermost(_ranges(text, paths))
-    if not style.whole and len(text) > _MOST_CHARACTERS:
-        text, marks = _cropped(text, marks)
-    room = len(text) if style.whole else style.room(width + 2) or len(text)
-    for start, end in _parts(text, max(room, 2)):
-        line = text[start:end]
-        yield style.paint(f"{label if not start else '':<{width}}", "dim") + line
-        below = carets(line, [(first - start, last - start) for first, last in marks], room * _MOST_MARKED_LINES)
+    room = None if style.whole else style.room(width + 2)
+    lines = list(_lines(text, paths, room))
+    for place, (line, marks) in enumerate(lines):
+        yield style.paint(f"{'' if place else label:<{width}}", "dim") + line
+        below = carets(line, marks)
         if below:
             yield " " * width + style.paint(below, "red")
 
 
-def _parts(text: str, room: int) -> Iterator[Range]:
-    """The parts of TEXT that take ROOM columns of a terminal each, or what is left."""
-    if text.isascii():
-        yield from ((start, start + room) for start in range(0, max(len(text), 1), room))
-        return
-    start = taken = 0
-    for place, character in enumerate(text):
-        wide = len(blank(character))
-        if taken + wide > room:
-            yield start, place
-            start, taken = place, 0
-        taken += wide
-    yield start, len(text)
+def _lines(text: str, paths: Iterable[str], room: int | None) -> Iterable[Line]:
+    """TEXT in lines of ROOM columns, with what is marked in each; on one line where there is no limit."""
+    marked = [steps for steps in map(_steps, paths) if steps]
+    lines = folded(text, marked, room or 2 * len(text)) if len(text) <= _MAX_SEARCHED else None
+    if lines is not None:
+        return lines
+    if room is None:
+        return [(text, [])]
+    return ((line, []) for line in wrapped(_cropped(text), room if text.isascii() else room // 2))
 
 
-def _innermost(ranges: Iterable[Range]) -> list[Range]:
-    """RANGES in order, without those around others: where a part is wrong, a mark of the whole says nothing."""
-    ordered = sorted(set(ranges))
-    return [
-        outer
-        for outer in ordered
-        if not any(outer != inner and outer[0] <= inner[0] and inner[1] <= outer[1] for inner in ordered)
-    ]
-
-
-def _ranges(text: str, paths: Iterable[str]) -> Iterator[Range]:
-    """Where the values at PATHS stand in TEXT, which is JSON; those that are not there have no place."""
-    wanted = [steps for steps in map(_steps, paths) if steps is not None]
-    if not wanted or not text.startswith("{"):
-        return
-    try:
-        places = JsonPlaces(text)
-    except (ValueError, IndexError, RecursionError):  # it is not JSON
-        return
-    for steps in wanted:
-        place, value = places.find(steps)
-        if place:
-            yield value
-
-
-def _steps(path: str) -> Path | None:
-    """The steps of a path as messages spell it; None if it is not a path."""
+def _steps(path: str) -> Path:
+    """The steps of a path as messages spell it, as far as they lead to one value."""
     steps: list[str | int] = []
     at = 0
-    while at < len(path):
-        found = _STEP.match(path, at)
-        if found is None:
-            return None
+    while found := _STEP.match(path, at):
         name, index, quoted = found.groups()
         steps.append(int(index) if index else name or quoted)
         at = found.end()
     return tuple(steps)
 
 
-def _cropped(text: str, marks: list[Range]) -> tuple[str, list[Range]]:
-    """Part of TEXT: around the first mark, or without its middle; and the marks in it."""
-    if not marks:
-        head = _MOST_CHARACTERS * 2 // 3
-        tail = _MOST_CHARACTERS - head
-        left_out = len(text) - _MOST_CHARACTERS
-        return f"{text[:head]} … {left_out:,} more characters (-vv) … {text[-tail:]}", []
-    first = marks[0][0]
-    start = max(0, min(first - _MOST_CHARACTERS // 3, len(text) - _MOST_CHARACTERS))
-    end = start + _MOST_CHARACTERS
-    before = f"… {start:,} characters … " if start else ""
-    after = f" … {len(text) - end:,} more characters (-vv)" if end < len(text) else ""
-    moved = [(each[0] - start + len(before), min(each[1], end) - start + len(before)) for each in marks]
-    return before + text[start:end] + after, [each for each in moved if len(before) <= each[0] < each[1]]
+def _cropped(text: str) -> str:
+    """TEXT without its middle, if it is long."""
+    if len(text) <= _MAX_CHARACTERS:
+        return text
+    head = _MAX_CHARACTERS * 2 // 3
+    tail = _MAX_CHARACTERS - head
+    return f"{text[:head]} … {len(text) - _MAX_CHARACTERS:,} more characters (-vv) … {text[-tail:]}"
 
 
 def _ends(count: int, most: int) -> list[int]:

@@ -10,10 +10,10 @@ from mcp_conductor.protocol.message import render
 from mcp_conductor.report.model import STATUSES, Finding, Outcome, Report, Status
 from mcp_conductor.text.visible import one_line, visible
 
-Counted = Status | Literal["xfailed"]
-_COUNTED: tuple[Counted, ...] = (*STATUSES, "xfailed")
+Counted = Status | Literal["xfailed", "sdk"]  # sdk: broken by the framework of the server, and not counted
+_COUNTED: tuple[Counted, ...] = (*STATUSES, "xfailed", "sdk")
 # The order in which a person wants to know.
-_TALLY: tuple[Counted, ...] = ("failed", "errored", "not-run", "warned", "passed", "skipped", "xfailed")
+_TALLY: tuple[Counted, ...] = ("failed", "errored", "not-run", "warned", "passed", "skipped", "xfailed", "sdk")
 
 
 def value_text(value: Any) -> str:
@@ -24,9 +24,10 @@ def value_text(value: Any) -> str:
 
 
 def headline(finding: Finding) -> str:
-    """What is wrong, and where in the document that was looked at, unless the message names the place."""
-    message, path = finding.message, finding.path
-    if not path or re.search(rf"(?<![\w.]){re.escape(path)}(?!\w)", message):
+    """What is wrong, and where in the document that was looked at, unless the message names or quotes the place."""
+    message, path, actual = finding.message, finding.path, finding.actual
+    quoted = isinstance(actual, str) and actual != "" and message.endswith(f": {actual}")
+    if not path or quoted or re.search(rf"(?<![\w.]){re.escape(path)}(?!\w)", message):
         return visible(message)
     return visible(f"{message} at {path}")
 
@@ -67,7 +68,7 @@ def migration_heading(found: Mapping[str, Any]) -> str:
 
 def words(status: Counted) -> str:
     """STATUS as a person writes it."""
-    return status.replace("-", " ")
+    return "of the SDK" if status == "sdk" else status.replace("-", " ")
 
 
 def not_run(report: Report) -> dict[str, list[Outcome]]:
@@ -94,6 +95,8 @@ def why(outcome: Outcome) -> str | None:
     if outcome.reason is None:
         return None
     reason = one_line(outcome.reason)
+    if outcome.framework is not None:
+        return reason
     if outcome.failed_as_expected:
         return f"fails as expected: {reason}"
     return f"expected to fail: {reason}" if failed(outcome) else reason
@@ -122,6 +125,8 @@ def numbers(outcomes: Iterable[Outcome]) -> dict[Counted, int]:
 
 def counted_as(outcome: Outcome) -> Counted:
     """What an outcome is counted as."""
+    if outcome.framework is not None:
+        return "sdk"
     return "xfailed" if outcome.status == "skipped" and outcome.failed_as_expected else outcome.status
 
 

@@ -23,6 +23,7 @@ function detail(outcome, report) {
 const section = (title, ...children) => el("section", { class: "part" }, el("h3", {}, title), ...children);
 
 function reasonWord(outcome) {
+  if (outcome.status === "sdk") return "Not counted: ";
   if (outcome.known) return "Fails as expected: ";
   if (outcome.status === "skipped") return "Skipped: ";
   if (outcome.status === "not-run") return "Not run: ";
@@ -40,7 +41,6 @@ function detailHead(outcome, report) {
     outcome.file ? `${outcome.file}:${outcome.line}` : outcome.group,
     outcome.seconds > 0 && span(outcome.seconds),
     outcome.flaky && "flaky: it passed, but not at the first try",
-    outcome.limit,
     outcome.after?.length && `after ${outcome.after.join(", ")}`,
   ].filter(Boolean);
   const yaml = testText(outcome, report);
@@ -98,7 +98,7 @@ function remarksOn(outcome, report) {
 function findingsView(outcome, reveal) {
   const found = (outcome.findings ?? []).filter((finding) => !finding.whole);
   if (!found.length) return null;
-  const titles = { warned: "What should be better", xfailed: "What is known to fail" };
+  const titles = { warned: "What should be better", xfailed: "What is known to fail", sdk: "What the framework does" };
   const title = BAD.has(outcome.status) ? "What is wrong" : (titles[outcome.status] ?? "Worth knowing");
   const views = (some) => el("ol", { class: "findings" }, some.map((finding) => findingView(finding, outcome, reveal)));
   const [shownOnes, rest] = foldedFindings(found);

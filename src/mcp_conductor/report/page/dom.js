@@ -67,10 +67,10 @@ function extent(numbers) {
 
 const counted = (number, thing) => `${number.toLocaleString("en")} ${thing}${number === 1 ? "" : "s"}`;
 
-const STATUSES = ["failed", "errored", "not-run", "warned", "passed", "xfailed", "skipped"];
-const GLYPHS = { passed: "✓", failed: "✗", errored: "‼", "not-run": "○", warned: "▲", xfailed: "≈", skipped: "–" };
+const STATUSES = ["failed", "errored", "not-run", "warned", "passed", "xfailed", "sdk", "skipped"];
+const GLYPHS = { passed: "✓", failed: "✗", errored: "‼", "not-run": "○", warned: "▲", xfailed: "≈", sdk: "◇", skipped: "–" };
 const BAD = new Set(["failed", "errored", "not-run"]);
-const words = (status) => status.replace("-", " ");
+const words = (status) => (status === "sdk" ? "of the SDK" : status.replace("-", " "));
 
 function glyph(status) {
   return el("span", { class: `glyph is-${status}`, "aria-hidden": "true" }, GLYPHS[status]);

@@ -8,8 +8,9 @@ function overview(report, { narrow }) {
     report.stopped && el("p", { class: "reason" }, el("b", {}, "The run ended early: "), report.stopped),
     gradeView(report),
     listed(report, "What failed", (outcome) => BAD.has(outcome.status)),
-    listed(report, "What is known to fail", (outcome) => outcome.known),
+    listed(report, "What is known to fail", (outcome) => outcome.status === "xfailed"),
     listed(report, "What is warned about", (outcome) => outcome.status === "warned"),
+    listed(report, `Of the ${report.framework?.title}: not counted`, (outcome) => outcome.status === "sdk"),
     partsView(report, narrow),
     warningsView(report),
     flakyView(report),
@@ -20,9 +21,9 @@ function overview(report, { narrow }) {
 }
 
 function gradeView(report) {
-  const { grade, ungraded, score } = report;
+  const { grade, ungraded } = report;
   if (!grade && !ungraded) return null;
-  if (!grade) return section("Grade", el("p", {}, el("b", {}, "No grade: "), ungraded), typeof score === "number" && el("p", {}, `The score of what was seen is ${score} of 100.`));
+  if (!grade) return section("Grade", el("p", {}, el("b", {}, "No grade: "), ungraded));
   const rows = Object.entries(grade.perRevision ?? {});
   return section(
     "Grade",
@@ -34,12 +35,12 @@ function gradeView(report) {
         "div",
         {},
         el("p", {}, el("b", {}, `Grade ${grade.letter}`), ` in ${grade.revision}: ${grade.reason}.`),
-        el("p", {}, `The score is ${score} of 100. ${report.grading.score ?? ""}`),
-        el("p", {}, el("b", {}, grade.cap ? `Capped at ${grade.cap}: no better letter is given while this is broken. ` : "No cap applies. "), report.grading.caps ?? ""),
+        report.gradeOfAll && el("p", {}, `With what is of the ${report.framework?.title} (${report.framework?.how}): grade ${report.gradeOfAll.letter}, ${report.gradeOfAll.reason}.`),
+        el("details", { class: "letters" }, el("summary", {}, "What the letters mean"), el("dl", {}, Object.entries(report.grading).map(([letter, meaning]) => [el("dt", {}, letter), el("dd", {}, meaning)]))),
       ),
     ),
     rows.length > 1 &&
-      table(["revision", "grade", "score", "cap", "why"], rows.map(([name, each]) => [name, each.letter, each.score, each.cap ?? "none", each.reason])),
+      table(["revision", "grade", "why"], rows.map(([name, each]) => [name, each.letter, each.reason])),
   );
 }
 

@@ -25,6 +25,7 @@ from mcp_conductor.server.definitions import Refusal, unreadable
 from mcp_conductor.server.http.admission import Admission
 from mcp_conductor.server.http.cors import allow_reading, answer_preflight, is_preflight
 from mcp_conductor.server.http.exchange import EVENT_TYPE, JSON_TYPE, HttpExchange, HttpRefused
+from mcp_conductor.server.http.limits import LIMITS, Limits
 from mcp_conductor.server.http.sessions import HttpSessions
 from mcp_conductor.server.http.sse_host import SseHost
 from mcp_conductor.server.http.streams import PostSender, Stream, answer, first_word, pump, speak
@@ -36,10 +37,12 @@ from mcp_conductor.server.spoiled_reply import SpoiledReply
 class HttpHost:
     """A server behind HTTP."""
 
-    def __init__(self, server: Server, transport: TransportConfig, admission: Admission) -> None:
+    def __init__(
+        self, server: Server, transport: TransportConfig, admission: Admission, limits: Limits = LIMITS
+    ) -> None:
         self._server = server
         self._transport = transport
-        self._sessions = HttpSessions(server, transport)
+        self._sessions = HttpSessions(server, transport, limits)
         self._sse = SseHost(server, transport) if transport.type == "sse" else None
         self._live: set[Client] = set()  # clients of the modern era that wait for an answer
         self._admission = admission

@@ -15,7 +15,10 @@ class Limits(NamedTuple):
     waiting: int = 16  # requests of one connection that wait for their answers; no more are read meanwhile
     connections: int = 1000  # 503
     stream_bytes: int = 64 << 20  # of events that a stream keeps; a client that reads none of them is cut off
-    idle_seconds: float = 60.0  # without a request
+    session_bytes: int = 16 << 20  # of events that a session keeps for clients which may resume its streams
+    all_sessions_bytes: int = 32 << 20  # of those of all sessions together
+    session_seconds: float = 3600.0  # without a request or an open stream, after which a session ends: 404
+    idle_seconds: float = 60.0  # of a connection without a request
     head_seconds: float = 20.0  # from the first byte of a request to the end of its head: 408
     body_seconds: float = 30.0  # in which a body ends or grows by body_progress: 408
     body_progress: int = 16 << 10

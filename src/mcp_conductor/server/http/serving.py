@@ -32,7 +32,7 @@ async def serve_http(
         admission = Admission(
             transport.host, address, transport.allowed_hosts, transport.allowed_origins, transport.token
         )
-        host = HttpHost(server, transport, admission)
+        host = HttpHost(server, transport, admission, limits)
         async with accepting(own, host.serve, limits=limits, grace=GRACE_SECONDS):
             try:
                 started(url_of(transport, port))

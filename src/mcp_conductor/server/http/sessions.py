@@ -2,6 +2,8 @@
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, INVALID_REQUEST, WITHOUT_VERSION_HEADER, Dialect
@@ -9,7 +11,8 @@ from mcp_conductor.protocol.message import Message, members
 from mcp_conductor.server.client import Client
 from mcp_conductor.server.config import TransportConfig
 from mcp_conductor.server.http.exchange import EVENT_TYPE, HttpExchange
-from mcp_conductor.server.http.streams import PostSender, Stream, Streams, answer, first_word, pump, speak
+from mcp_conductor.server.http.limits import Limits
+from mcp_conductor.server.http.streams import Budget, PostSender, Stream, Streams, answer, first_word, pump, speak
 from mcp_conductor.server.identity import new_token
 from mcp_conductor.server.reply_means import means_of
 from mcp_conductor.server.server import Deliver, Server
@@ -21,21 +24,50 @@ _MOST_SESSIONS = 10_000
 class HttpSession:
     """One client, and the streams that lead to it."""
 
-    def __init__(self, transport: TransportConfig) -> None:
+    def __init__(self, transport: TransportConfig, budget: Budget | None = None) -> None:
         self.id = new_token()
+        self._exchanges = 0  # that are under way
+        self._used = 0.0  # when it was not idle
         # Without sessions no stream can be resumed: ids would only repeat from one request to the next.
         resumable = transport.resumable and not transport.stateless
-        self.streams = Streams(resumable=resumable, retry=transport.retry)
+        self.streams = Streams(resumable=resumable, retry=transport.retry, budget=budget)
         self.common = common = self.streams.open(lossy=True)  # for what belongs to no request
         self.client = Client(common.send)
         # No way leads back to the session: in a circle, it would keep its memory until all garbage is looked for.
         self.client.listens = lambda: common.is_read
 
+    @property
+    def is_idle(self) -> bool:
+        return not self._exchanges and not self.client.running
+
+    def idle_seconds(self, now: float) -> float:
+        """Return the time since the session was last found not idle."""
+        if not self.is_idle:
+            self._used = now
+        return now - self._used
+
+    def touch(self, now: float) -> None:
+        """Note that the session was used."""
+        self._used = now
+
+    @contextmanager
+    def exchanging(self) -> Iterator[None]:
+        """Count an exchange, which keeps the session from being idle."""
+        self._exchanges += 1
+        try:
+            yield
+        finally:
+            self._exchanges -= 1
+
 
 class HttpSessions:
     """All sessions of a server."""
 
-    def __init__(self, server: Server, transport: TransportConfig) -> None:
+    def __init__(self, server: Server, transport: TransportConfig, limits: Limits) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._limits = limits
+        self._budget = Budget(limits.all_sessions_bytes)
+        self._looking: asyncio.TimerHandle | None = None
         self._server = server
         self._transport = transport
         self._means = means_of(transport, handshake=True)
@@ -43,6 +75,8 @@ class HttpSessions:
         self._passing: set[HttpSession] = set()  # the requests of the stateless mode
 
     def stop(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
         for session in (*self._sessions.values(), *self._passing):
             self._end(session)
 
@@ -59,7 +93,8 @@ class HttpSessions:
         if exchange.method == "DELETE":
             self._end(session)
             await exchange.reply(200)
-        else:
+            return
+        with session.exchanging():
             await self._get(exchange, session)
 
     async def _find(self, exchange: HttpExchange) -> HttpSession | None:
@@ -73,6 +108,7 @@ class HttpSessions:
             await exchange.refuse(404, INVALID_REQUEST, "Session not found")
             return None
         self._sessions.move_to_end(identity)
+        session.touch(self._loop.time())
         return session
 
     def _stated_dialect(self, version: str) -> Dialect:
@@ -92,6 +128,7 @@ class HttpSessions:
         self._server.forget(session.client)
         session.streams.end()
         session.common.end()
+        session.common.leave_budget()
 
     # GET: a stream to listen on, or the rest of one that was interrupted.
 
@@ -149,9 +186,12 @@ class HttpSessions:
         else:
             self._passing.add(session)
             try:
-                await self._respond(exchange, session, requests, batch=message.kind == "batch")
+                with session.exchanging():
+                    await self._respond(exchange, session, requests, batch=message.kind == "batch")
             finally:
                 self._passing.discard(session)
+                if opens and session.id not in self._sessions:
+                    self._end(session)
 
     async def _session_for(self, exchange: HttpExchange, *, opens: bool) -> HttpSession | None:
         if self._transport.stateless:
@@ -164,7 +204,7 @@ class HttpSessions:
             await exchange.refuse(400, INVALID_REQUEST, "this session is initialized already")
             return None
         if opens and exchange.header("mcp-session-id") is None:
-            return HttpSession(self._transport)
+            return HttpSession(self._transport, Budget(self._limits.session_bytes, self._budget))
         return await self._find(exchange)
 
     async def _respond(
@@ -243,6 +283,9 @@ class HttpSessions:
         if not self._transport.stateless:
             self._make_room()
             self._sessions[session.id] = session
+            session.touch(self._loop.time())
+            if self._looking is None:
+                self._look()
         if self._transport.json:
             await answer(exchange, reply, status=200, headers=self._names(session), spoiled=spoiled)
             return
@@ -254,9 +297,18 @@ class HttpSessions:
     def _make_room(self) -> None:
         """Clients that never return must not keep memory: the session that has been silent longest ends."""
         if len(self._sessions) >= _MOST_SESSIONS:
-            quiet = next((each for each in self._sessions.values() if not each.common.is_read), None)
+            quiet = next((each for each in self._sessions.values() if each.is_idle), None)
             if quiet is not None:
                 self._end(quiet)
+
+    def _look(self) -> None:
+        """End sessions that have been idle for too long; look again while there are others."""
+        longest = self._limits.session_seconds
+        now = self._loop.time()
+        for session in list(self._sessions.values()):
+            if session.idle_seconds(now) > longest:
+                self._end(session)
+        self._looking = self._loop.call_later(longest / 10, self._look) if self._sessions else None
 
     def _names(self, session: HttpSession) -> list[tuple[str, str]]:
         return [] if self._transport.stateless else [("Mcp-Session-Id", session.id)]

@@ -18,6 +18,35 @@ from mcp_conductor.server.spoiled_reply import SpoiledReply
 _MOST_EVENTS = 1000  # kept for clients that resume the stream, or have not opened it yet
 _MOST_DIGITS = 18
 _MOST_STREAMS = 16  # of one session, among those that have ended
+_SENT_BYTES = 256 << 10  # kept of a stream after they were sent: they may be lost with the connection
+
+
+class Budget:
+    """Bytes that streams without a reader may keep together: beyond MAX_BYTES, the oldest stream is cleared.
+
+    The streams of a session have a budget of their own WITHIN that of all sessions.
+    """
+
+    def __init__(self, max_bytes: int, within: "Budget | None" = None) -> None:
+        self._size = 0
+        self._max_bytes = max_bytes
+        self._within = within
+        self._sizes: dict[Stream, int] = {}
+
+    def take(self, stream: "Stream") -> None:
+        """Count STREAM, as large as it is now; it is the newest."""
+        self._size += stream.size - self._sizes.pop(stream, 0)
+        self._sizes[stream] = stream.size
+        if self._within is not None:
+            self._within.take(stream)
+        while self._size > self._max_bytes:
+            next(iter(self._sizes)).clear()
+
+    def release(self, stream: "Stream") -> None:
+        if stream in self._sizes:
+            self._size -= self._sizes.pop(stream)
+            if self._within is not None:
+                self._within.release(stream)
 
 
 class Stream:
@@ -25,10 +54,17 @@ class Stream:
 
     NAME is None where no client can resume it. A LOSSY stream may never have a reader, and keeps only the last ones.
     None keeps more than MOST bytes, but for one event that is larger: a client that reads nothing of them is cut off.
+    While it has no reader, what it keeps counts in BUDGET.
     """
 
     def __init__(
-        self, name: str | None, retry: int | None = None, *, lossy: bool = False, most: int = LIMITS.stream_bytes
+        self,
+        name: str | None,
+        retry: int | None = None,
+        *,
+        lossy: bool = False,
+        most: int = LIMITS.stream_bytes,
+        budget: Budget | None = None,
     ) -> None:
         self.name = name
         self.ended = False
@@ -37,7 +73,8 @@ class Stream:
         self._lossy = lossy
         self._retry = retry
         self._events: deque[tuple[int, bytes]] = deque()
-        self._size = 0  # of all of them
+        self.size = 0  # of all of them
+        self._budget = budget
         self._most = most
         self.stalled: HttpExchange | None = None  # whose client has not read yet what it was sent
         self.count = 0
@@ -70,14 +107,16 @@ class Stream:
         kind = b"" if priming else f"event: {event}\n".encode()
         text = head + kind + b"data: " + data + (b"\n\n" if whole else b"")
         self._events.append((self.count, text))
-        self._size += len(text)
-        if self._size > self._most:
+        self.size += len(text)
+        if self.size > self._most:
             self._shrink()
+        if self._budget is not None and not self.is_read:
+            self._budget.take(self)
         self._stir()
 
     def _shrink(self) -> None:
         """Keep no more than we may, but for the newest event."""
-        while len(self._events) > 1 and self._size > self._most:
+        while len(self._events) > 1 and self.size > self._most:
             if self._events[0][0] > self.sent and self.is_read:
                 if self.stalled is not None:
                     self.stalled.reset()
@@ -85,7 +124,7 @@ class Stream:
             self._drop()
 
     def _drop(self) -> None:
-        self._size -= len(self._events.popleft()[1])
+        self.size -= len(self._events.popleft()[1])
 
     def end(self) -> None:
         self.ended = True
@@ -94,30 +133,59 @@ class Stream:
     def hang_up(self) -> None:
         """Close the connection that reads at the moment; the stream goes on."""
         self._reader += 1
-        self.is_read = False
+        self._leave()
         self._stir()
+
+    def clear(self) -> None:
+        """Forget all events."""
+        self._events.clear()
+        self.size = 0
+        self._release()
+
+    def leave_budget(self) -> None:
+        """Count nowhere from now on: no client can resume this stream any more."""
+        self._release()
+        self._budget = None
+
+    def _release(self) -> None:
+        if self._budget is not None:
+            self._budget.release(self)
+
+    def can_resume_after(self, position: int) -> bool:
+        """Tell if all events after POSITION are kept, as far as the stream keeps all."""
+        return self._lossy or position == self.count or (bool(self._events) and self._events[0][0] <= position + 1)
 
     # What a connection does with it.
 
     def attach(self) -> int:
         """Read from here on, in place of the earlier reader."""
-        self.hang_up()
+        self._reader += 1
         self.is_read = True
+        self._release()
+        self._stir()
         return self._reader
 
     def detach(self, reader: int) -> None:
         if self.reads(reader):
-            self.is_read = False
+            self._leave()
+
+    def _leave(self) -> None:
+        self.is_read = False
+        if self._budget is not None:
+            self._budget.take(self)
 
     def reads(self, reader: int) -> bool:
         return reader == self._reader
 
     def after(self, position: int) -> list[tuple[int, bytes]]:
-        """The events after POSITION. Those before are kept for a while, if the stream can be resumed."""
-        keep = 0 if self.name is None else _MOST_EVENTS
-        while self._events and self._events[0][0] <= position - keep:
+        """The events after POSITION; of those before, the last ones are kept, if the stream can be resumed."""
+        news = [event for event in self._events if event[0] > position]
+        sent = self.size - sum([len(text) for _, text in news])
+        keep, most = (0, 0) if self.name is None else (_MOST_EVENTS, _SENT_BYTES)
+        while sent and (sent > most or self._events[0][0] <= position - keep):
+            sent -= len(self._events[0][1])
             self._drop()
-        return [event for event in self._events if event[0] > position]
+        return news
 
     async def news(self, reader: int, position: int, gone: "asyncio.Future[None]") -> None:
         """Wait until there is something to send after POSITION, or no more to be read, or GONE is done."""
@@ -188,16 +256,20 @@ async def answer(
 class Streams:
     """The streams of one session, found again by the ids of their events."""
 
-    def __init__(self, *, resumable: bool, retry: int | None) -> None:
+    def __init__(self, *, resumable: bool, retry: int | None, budget: Budget | None) -> None:
         self._resumable = resumable
         self._retry = retry
+        self._budget = budget
         self._known: OrderedDict[str, Stream] = OrderedDict()
         self._count = 0
 
     def open(self, *, primed: bool = False, lossy: bool = False) -> Stream:
+        """Open a stream; one that is not LOSSY is about to be read."""
         self._count += 1
         name = str(self._count) if self._resumable else None
-        stream = Stream(name, self._retry, lossy=lossy)
+        kept = lossy or name is not None
+        stream = Stream(name, self._retry, lossy=lossy, budget=self._budget if kept else None)
+        stream.is_read = not lossy
         if name is not None:
             self._known[name] = stream
             self._tidy()
@@ -217,22 +289,24 @@ class Streams:
         stream = self._known.get(name)
         if stream is None or not number.isdecimal() or len(number) > _MOST_DIGITS or int(number) > stream.count:
             return None
-        return stream, int(number)
+        return (stream, int(number)) if stream.can_resume_after(int(number)) else None
 
     def forget(self, stream: Stream) -> None:
         if stream.name is not None:
             self._known.pop(stream.name, None)
+            stream.leave_budget()
 
     def end(self) -> None:
         for stream in self._known.values():
             stream.end()
+            stream.leave_budget()
 
     def _tidy(self) -> None:
         while len(self._known) > _MOST_STREAMS:
             ended = next((name for name, stream in self._known.items() if stream.ended), None)
             if ended is None:
                 return
-            del self._known[ended]
+            self._known.pop(ended).leave_budget()
 
 
 async def first_word(exchange: HttpExchange, stream: Stream) -> bool:
@@ -293,6 +367,8 @@ async def pump(
                 await exchange.write(_told(exchange, events), more=not done or stream.ending is not None)
                 stream.stalled = None
             if done:
+                if not exchange.gone.done():
+                    stream.after(position)  # all has been sent
                 if stream.ending is not None:
                     stream.ending(exchange)
                 return True

@@ -66,12 +66,12 @@ def collect_elicitation() -> Tool:
 
 
 @preset("tool")
-def collect_url_elicitation() -> Tool:
-    """Have the user open a URL."""
+def collect_url_elicitation(url: str = "") -> Tool:
+    """Have the user open a URL: that of the call, or else `url`."""
 
     async def run(call: Call) -> Json:
         identity = call.arguments.get("elicitationId") or f"url-elicitation-{new_uuid()}"
-        question = _visit(call.arguments["message"], call.arguments["url"], identity)
+        question = _visit(call.arguments["message"], call.arguments.get("url") or url, identity)
         answer = (await call.ask({"elicitation": question}))["elicitation"]
         if answer.get("action") == "accept":
             _notify_complete(call, identity)
@@ -86,7 +86,7 @@ def collect_url_elicitation() -> Tool:
             "elicitationId": string("Optional elicitation ID (generated if not provided)"),
         },
         run,
-        required=["message", "url"],
+        required=["message"] if url else ["message", "url"],
     )
 
 

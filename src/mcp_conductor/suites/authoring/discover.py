@@ -228,15 +228,16 @@ def _item_assertions(draft: CaseDraft, first: Observed, last: Observed) -> list[
     assert draft.action is not None
     member = LIST_MEMBERS[read_action("list", as_field(draft.action["list"]), None).sent(_NO_VARIABLES).method]
     names, again = (_names(each, member, str(draft.pins)) for each in (first, last))
-    path = f"result.{member}[*].{draft.pins}"
+    path = f"any result.{member}[*].{draft.pins}"
     # Each assertion looks at each item.
     most = max(1, _MOST_LOOKS // max(1, len(names)))
-    return [f"{path} contains {_word(name)}" for name in [each for each in names if each in again][:most]]
+    return [f"{path} == {_word(name)}" for name in [each for each in names if each in again][:most]]
 
 
 def _word(name: str) -> str:
     """NAME as it stands in an assertion: in quotes, unless it is a plain word."""
-    return plain_text(name if _PLAIN_NAME.fullmatch(name) else compact(name))
+    is_plain = _PLAIN_NAME.fullmatch(name) and name not in ("true", "false", "null")
+    return plain_text(name if is_plain else compact(name))
 
 
 def _names(observed: Observed, member: str, name: str) -> dict[str, None]:

@@ -86,19 +86,19 @@ def _as_written(raw: Any) -> Sent:
 
 @action
 def call(given: Field) -> Callable[[Any], Sent]:
-    """Call a tool: `{tool, args}`, or its name; `meta` is sent as `_meta`, and `task: {}` asks for a task."""
+    """Call a tool: `{tool, args}` (or `arguments`), or its name; `meta` is sent as `_meta`; `task: {}` makes a task."""
     if isinstance(given.value, str):
         return lambda name: Sent("request", "tools/call", {"name": name, "arguments": {}})
-    members = known_members(given, ("tool", "args", "meta", "task"), IN_CALL)
+    members = known_members(given, ("tool", "args", "arguments", "meta", "task"), IN_CALL)
     if "tool" not in members:
         given.refuse("does not say which tool", "call: {tool: NAME, args: {…}}")
     members["tool"].text()
-    _object(members, "args")
+    args = _args(members)
 
     def make(said: Any) -> Sent:
         more = {"_meta": said["meta"]} if "meta" in said else {}
         more |= {"task": said["task"]} if "task" in said else {}
-        return Sent("request", "tools/call", {"name": said["tool"], "arguments": said.get("args") or {}, **more})
+        return Sent("request", "tools/call", {"name": said["tool"], "arguments": said.get(args) or {}, **more})
 
     return make
 
@@ -112,16 +112,16 @@ def read(given: Field) -> Callable[[Any], Sent]:
 
 @action
 def prompt(given: Field) -> Callable[[Any], Sent]:
-    """Get a prompt: `{name, args}`, or its name."""
+    """Get a prompt: `{name, args}` (or `arguments`), or its name."""
     if isinstance(given.value, str):
         return lambda name: Sent("request", "prompts/get", {"name": name})
-    members = given.members(("name", "args"))
+    members = given.members(("name", "args", "arguments"))
     if "name" not in members:
         given.refuse("does not say which prompt", "prompt: {name: NAME, args: {…}}")
-    _object(members, "args")
+    args = _args(members)
 
     def make(said: Any) -> Sent:
-        arguments = {"arguments": said["args"]} if said.get("args") else {}
+        arguments = {"arguments": said[args]} if said.get(args) else {}
         return Sent("request", "prompts/get", {"name": said["name"], **arguments})
 
     return make
@@ -172,11 +172,15 @@ def raw(given: Field) -> Callable[[Any], Sent]:
     return lambda text: Sent("raw", text=text.replace("\r", " ").replace("\n", " "))
 
 
-def _object(members: dict[str, Field], key: str) -> None:
-    field = members.get(key)
+def _args(members: dict[str, Field]) -> str:
+    """The key of the arguments: ours, or that of the protocol."""
+    if "args" in members and "arguments" in members:
+        members["arguments"].refuse("and `args` are the same", "keep one of them")
+    key = "arguments" if "arguments" in members else "args"
     # A lone placeholder may stand for an object.
-    if field is not None and not isinstance(field.value, str):
-        field.members()
+    if key in members and not isinstance(members[key].value, str):
+        members[key].members()
+    return key
 
 
 def list_member(method: str) -> str:

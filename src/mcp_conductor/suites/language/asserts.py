@@ -2,10 +2,13 @@ r"""Assertions on one line: a path into the reply, and what must be true of what
 
 All matchers of texts may follow the path, and some words of their own:
 
-    result.tools[*].name contains read_file         result.content[0].text | json | items  count >= 3
-    result.isError == false                         notifications[method=notifications/progress] count >= 2
+    any result.tools[*].name == read_file           result.content[0].text | json | items  count >= 3
+    result.tools[*].description exists              notifications[method=notifications/progress] count >= 2
     result.nextCursor not exists                    result.content[0].text matches /^Hello, \w+/i
     duration < 200ms                                result.structuredContent.celsius between:-90:60
+
+A path with [*] or a filter selects any number of values, and what follows must be true of each of them; with `any`
+before the path, of one at least. Only `count` looks at all of them together.
 """
 
 import re
@@ -35,7 +38,7 @@ from mcp_conductor.suites.matching.matchers.conditions import WORDS, holds
 from mcp_conductor.suites.matching.matchers.patterns import read_pattern
 from mcp_conductor.suites.matching.matchers.regexes import read_written_regex
 from mcp_conductor.suites.matching.matchers.text import ends_with, starts_with
-from mcp_conductor.suites.matching.paths import JsonPath, scan_path
+from mcp_conductor.suites.matching.paths import Every, JsonPath, Where, refuse_unknown_root, scan_path, size
 from mcp_conductor.values import dataclass
 
 Judge = Callable[[Any], str | None]
@@ -48,8 +51,9 @@ MANUAL = {
     "== VALUE": "the value is this one; `=` is the same. VALUE is JSON, or else a text",
     "!= VALUE": "the value is another one",
     "< VALUE, <= VALUE, > VALUE, >= VALUE": "numbers, or texts, are compared; for `duration`, a time such as 200ms",
-    "count == N": "so many elements of an array, or members of an object; all operators may stand here",
-    "length == N": "the same, and characters of a text",
+    "count == N": "so many values after [*] or a filter; else elements or members. All operators may stand here",
+    "length == N": "so many elements, members, or characters of a text; of each value after [*] or a filter",
+    "size == N": "so many bytes in UTF-8: of a text, or of anything else as compact JSON",
     "contains TEXT": "a part of a text, a whole element of an array, or a member of an object",
     "startsWith TEXT": "the beginning of a text",
     "endsWith TEXT": "the end of a text",
@@ -59,11 +63,11 @@ MANUAL = {
     "not …": "the contrary of what follows",
 }
 _DURATION = "duration"
-ROOTS = ("result", "error", "notifications", "session", _DURATION, "id", "jsonrpc")
 _OPERATOR = re.compile(r"(==?|!=|<=?|>=?)\s*")
 _WORD = re.compile(r"([A-Za-z]\w*)\s*:?\s*")
-_COUNTED = re.compile(r"(count|length)\s*(==?|!=|<=?|>=?)\s*([0-9]{1,15})")
-_EXAMPLE = "for example: result.tools[*].name contains read_file"
+_COUNTED = re.compile(r"(count|length|size)\s*(==?|!=|<=?|>=?)\s*([0-9]{1,15})")
+_ANY = re.compile(r"\s*any\s+(?=[\w$])")
+_EXAMPLE = "for example: any result.tools[*].name == read_file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,23 +77,107 @@ class Assertion:
     text: str
     path: JsonPath
     judge: Judge
-    optional: bool = False  # whether there may be nothing
-    selects: bool = False  # whether an empty selection is nothing: to `exists` and `!=` it is, to `count` it is not
+    predicate: str = ""  # without `not`
+    negated: bool = False
+    one: bool = False  # `any`: one of several values is enough
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is about the number of values."""
+        return re.match(r"count\b", self.predicate) is not None
+
+    @property
+    def _optional(self) -> bool:
+        """Whether a value may be missing."""
+        return self.negated and self.predicate == "exists"
 
     def check(self, document: Json) -> str | None:
         """What is wrong, if anything is."""
-        found = self.path.pick(document, empty=False) if self.selects else self._value(document)
-        if found is NOTHING:
-            return None if self.optional else f"is missing: {self.path.why(document)}"
         try:
-            return self.judge(found)
+            if not self.path.several:
+                return self._check_one(self.path.find(document), document)
+            values = self.path.values(document)
+            there = [value for value in values if value is not NOTHING]
+            if values and not there and not self._optional:
+                return f"is missing: {self.path.why(document)}"
+            if self.counts:
+                return self.judge(there)
+            return self._check_each(values, document)
         except CannotTellError as error:
             return f"cannot be checked: {error.message}"
 
-    def _value(self, document: Json) -> Any:
-        """The value at the path. Where no element has the last step of the path, that is most likely misspelled."""
-        found = self.path.find(document)
-        return self.path.pick(document) if found else found
+    def _check_one(self, value: Any, document: Json) -> str | None:
+        if value is NOTHING:
+            return None if self._optional else f"is missing: {self.path.why(document)}"
+        return self.judge(value)
+
+    def _check_each(self, values: list[Any], document: Json) -> str | None:
+        if not values:  # nothing is there that could contradict `not`
+            return None if self.negated and not self.one else f"is missing: {self.path.why(document)}"
+        # What is missing contradicts no `not`; but it does not make `any` true.
+        missing = None if self._optional or (self.negated and not self.one) else "is missing"
+        told = [missing if value is NOTHING else self.judge(value) for value in values]
+        wrong = [place for place, complaint in enumerate(told) if complaint is not None]
+        if not wrong or (self.one and len(wrong) < len(values)):
+            return None
+        if len(values) == 1:
+            return told[0]
+        first = f"{self.path.each(document)[wrong[0]][0]} {told[wrong[0]]}"
+        more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        return f"fails for {len(wrong)} of {len(values)} values: {first}{more}"
+
+    def hint(self, document: Json) -> str | None:
+        """How to say what this line said when it was about the array of all values, if that is true of DOCUMENT."""
+        if not self.path.several or self.one or self.counts or self.predicate.startswith("!="):
+            return None
+        path, before = self.path, self.path.find(document)
+        if path.parts[-1].pipe == "length":
+            path = path.without_last_pipe
+            values = path.find(document)
+            before = len(values) if isinstance(values, list) else NOTHING
+        elif before:
+            before = without_nothing(self.path.pick(document))
+        try:
+            if before is NOTHING or self.judge(before) is not None:
+                return None
+        except CannotTellError:
+            return None
+        if path is not self.path:
+            better: str | None = f"{path.text} count {self.predicate}"
+        else:
+            better = _of_array(path.text, self.predicate, negated=self.negated)
+        return f"a path to several values means each of them, no longer their array: {better}" if better else None
+
+    @property
+    def is_of_names(self) -> bool:
+        """Whether the names of all entries of a list must contain a text."""
+        steps = self.path.parts[-1].steps
+        is_name = len(steps) > 1 and isinstance(steps[-2], Every) and steps[-1] in ("name", "uri", "uriTemplate")
+        return is_name and self.predicate.startswith("contains") and not (self.negated or self.one)
+
+    @property
+    def doubt(self) -> str | None:
+        """Why it is surely not what was meant."""
+        path = self.path.without_last_pipe if self.path.parts[-1].pipe == "length" else self.path
+        if not path.several or not path.parts[-1].steps or not isinstance(path.parts[-1].steps[-1], (Every, Where)):
+            return None
+        if path is not self.path or re.match(r"length\b", self.predicate):
+            return f"`length` is that of each object here; `{path.text} count …` is how many there are"
+        if self.predicate == "isEmpty" and not self.negated and isinstance(path.parts[-1].steps[-1], Where):
+            return f"what a filter selects is never empty; `{path.text} count == 0` says that there is none"
+        return None
+
+
+def _of_array(path: str, predicate: str, *, negated: bool) -> str | None:
+    """What may be written instead of PREDICATE about the array of all values at PATH."""
+    found = _WORD.match(predicate)
+    word, rest = (found[1], predicate[found.end() :]) if found else ("", "")
+    if negated:
+        return f"{path} != {rest}" if word == "contains" else None
+    if word in ("length", "arrayLength"):
+        return f"{path} count {'== ' * rest.isdecimal()}{rest}"
+    known = {"exists": f"any {path} exists", "contains": f"any {path} == {rest}", "isEmpty": f"{path} count == 0"}
+    return known.get(word, "match:extractField, under `result`, compares the array")
 
 
 def compile_assert(field: Field) -> Assertion:
@@ -99,35 +187,32 @@ def compile_assert(field: Field) -> Assertion:
     text = field.text()
     if text == ANYTHING:
         return Assertion(text, JsonPath("$", ()), lambda _: None)
+    found = _ANY.match(text)
     try:
-        path, end = scan_path(text)
-        _refuse_unknown_root(path)
-        return _read_assertion(text, path, text[end:].strip())
+        path, end = scan_path(text[found.end() :] if found else text)
+        refuse_unknown_root(path)
+        asked = text[found.end() + end :].strip() if found else text[end:].strip()
+        return _read_assertion(text, path, asked, one=found is not None)
     except ValueError as error:
         field.refuse(f"is not an assertion: {error}", _EXAMPLE)
     except UsageError as error:
         field.refuse(f"{shown(text)} {error.message}", error.hint)
 
 
-def _refuse_unknown_root(path: JsonPath) -> None:
-    """A root that no document has is a mistake, and would make `not exists` true. `$.name` is for unusual replies."""
-    root = path.parts[0].steps[0] if path.parts[0].steps else None
-    if isinstance(root, str) and root not in ROOTS and not path.text.startswith("$"):
-        near = nearest(root, list(ROOTS))
-        known = f"did you mean {near!r}?" if near else f"known: {', '.join(ROOTS)}"
-        raise UsageError(f"begins with {root!r}, which is not a root of a path", hint=known)
-
-
-def _read_assertion(text: str, path: JsonPath, predicate: str) -> Assertion:
+def _read_assertion(text: str, path: JsonPath, predicate: str, *, one: bool) -> Assertion:
     asked = re.sub(r"^not\b[\s:]*", "", predicate)
     judge = _judge(asked, path.text)
+    found = Assertion(text, path, judge, asked, one=one)
+    if one and (not path.several or found.counts):
+        why = "counts all values" if path.several else "selects only one value"
+        raise UsageError(f"has `any`, but {why}", hint="`any` stands before a path with [*] or a filter, without count")
     if asked == predicate:
-        return Assertion(text, path, judge, selects=asked == "exists" or asked.startswith("!="))
+        return found
 
     def opposite(value: Any) -> str | None:
         return f"is {shown(value)}, but `{asked}` must not be true of it" if judge(value) is None else None
 
-    return Assertion(text, path, opposite, optional=asked == "exists", selects=asked == "exists")
+    return Assertion(text, path, opposite, asked, negated=True, one=one)
 
 
 def _judge(predicate: str, path: str) -> Judge:
@@ -148,7 +233,7 @@ def _judge(predicate: str, path: str) -> Judge:
     if word not in MATCHERS:
         raise _unknown(word)
     pattern = read_pattern(f"{word}:{rest}" if rest else word)
-    return lambda value: pattern.complaint(without_nothing(value))
+    return pattern.complaint
 
 
 def _unknown(word: str) -> UsageError:
@@ -165,14 +250,18 @@ def _count_judge(word: str, operator: str, number: str) -> Judge:
     countable = (list, dict, str) if word == "length" else (list, dict)
 
     def judge(value: Any) -> str | None:
-        if not isinstance(value, countable):
+        if word != "size" and not isinstance(value, countable):
             return f"is {described(value)}, which cannot be counted"
-        if holds(len(value), operator, int(number)):
+        if holds(size(value) if word == "size" else len(value), operator, int(number)):
             return None
         wanted = number if operator in ("=", "==") else f"{WORDS[operator]} {number}"
-        return f"has {_size(value)}, not {wanted}"
+        return f"has {_bytes(value) if word == 'size' else _size(value)}, not {wanted}"
 
     return judge
+
+
+def _bytes(value: Any) -> str:
+    return f"{size(value)} byte{'' if size(value) == 1 else 's'}"
 
 
 def _size(value: Any) -> str:
@@ -195,7 +284,7 @@ def _comparison_judge(operator: str, written: str, path: str) -> Judge:
 
 def _unequal(wanted: Any, value: Any) -> str:
     quotes = f" (a text is written in quotes: == {shown(value)})" if _is_written_alike(wanted, value) else ""
-    return difference(wanted, without_nothing(value)) + quotes.replace("'", '"')
+    return difference(wanted, value) + quotes.replace("'", '"')
 
 
 def _is_written_alike(wanted: Any, value: Any) -> bool:
@@ -324,7 +413,7 @@ def predicate(word: str) -> Callable[[Callable[..., str | None]], Callable[..., 
                 wanted = "something" if takes_text else "nothing"
                 raise ValueError(f"{word!r} takes {wanted}, not {written or 'nothing'!r}")
             wanted_value = _literal(written)
-            return (lambda value: judge(without_nothing(value), wanted_value)) if takes_text else judge
+            return (lambda value: judge(value, wanted_value)) if takes_text else judge
 
         PREDICATES.add(word, read_predicate, function)
         return function

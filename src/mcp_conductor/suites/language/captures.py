@@ -3,6 +3,7 @@
 from typing import Any
 
 from mcp_conductor.bounded.regex import Regex
+from mcp_conductor.errors import UsageError
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.mistakes import read_all
 from mcp_conductor.protocol import Json
@@ -10,7 +11,7 @@ from mcp_conductor.protocol.message import read
 from mcp_conductor.report.model import NOTHING
 from mcp_conductor.suites.language.variables import check_name
 from mcp_conductor.suites.matching.matchers.regexes import read_written_regex
-from mcp_conductor.suites.matching.paths import JsonPath, parse_path
+from mcp_conductor.suites.matching.paths import JsonPath, parse_path, refuse_unknown_root
 from mcp_conductor.values import dataclass
 
 
@@ -25,8 +26,19 @@ class Capture:
     secret: bool
 
     def value(self, document: Json) -> Any:
-        """What is captured of DOCUMENT, or NOTHING; raises TooSlowError."""
-        value = self.path.pick(document)
+        """What is captured of DOCUMENT, or NOTHING; of several values, an array of those that are there.
+
+        Raises TooSlowError.
+        """
+        found = self.path.pick(document)
+        if found is NOTHING or not self.path.several:
+            return self._taken(found)
+        values = [self._taken(value) for value in self.path.values(document)]
+        there = [value for value in values if value is not NOTHING]
+        return there if there or not values else NOTHING
+
+    def _taken(self, value: Any) -> Any:
+        """What is captured of one value."""
         if self.inner is not None and value is not NOTHING:
             try:
                 value = self.inner.find(read(value))
@@ -60,7 +72,7 @@ def _capture(given: Field) -> Capture:
     members = given.members(("from", "json", "regex", "secret"))
     if "from" not in members:
         given.refuse("does not say where from", "capture: {NAME: result.structuredContent.id}")
-    inner = read_path(members["json"]) if "json" in members else None
+    inner = _parsed(members["json"]) if "json" in members else None
     regex = _regex(members["regex"]) if "regex" in members else None
     secret = "secret" in members and members["secret"].boolean()
     return Capture(given, read_path(members["from"]), inner, regex, secret=secret)
@@ -75,6 +87,15 @@ def _regex(given: Field) -> Regex:
 
 def read_path(given: Field) -> JsonPath:
     """A path into a reply."""
+    path = _parsed(given)
+    try:
+        refuse_unknown_root(path)
+    except UsageError as error:
+        given.refuse(error.message, error.hint)
+    return path
+
+
+def _parsed(given: Field) -> JsonPath:
     try:
         return parse_path(given.text())
     except ValueError as error:

@@ -1,7 +1,8 @@
 """What a test expects, and the findings when a reply differs: each with its place in the file."""
 
+import re
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from mcp_conductor.errors import Location, UsageError
@@ -17,6 +18,7 @@ from mcp_conductor.suites.language.notifications import Notifications, read_noti
 from mcp_conductor.suites.language.templates import Template
 from mcp_conductor.suites.language.variables import Variables
 from mcp_conductor.suites.matching.comparison import Mismatch
+from mcp_conductor.suites.matching.differences import clipped
 from mcp_conductor.suites.matching.expected import Expected, compile_expected, compile_text
 from mcp_conductor.values import dataclass
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from mcp_conductor.suites.language.asserts import Assertion
 
 _EXPECT_KEYS = tuple(EXPECT_KEYS)
+_MAX_ERROR_TEXT = 600  # characters
 _MODERN_MEMBERS = ("resultType", "ttlMs", "cacheScope")
 
 
@@ -105,6 +108,26 @@ class Expect:
         parts = [repr(each.given.value) for each in (self.response, self.result) if each is not None]
         return any("match:outputSchema" in part or "match:not:outputSchema" in part for part in parts)
 
+    def doubts(self) -> Iterator[tuple[Location | None, str]]:
+        """Assertions that are surely not what was meant, each with its place."""
+        fixed: list[tuple[Template, Assertion]] = [
+            (each, each.make(Variables())) for each in self.asserts if each.is_fixed
+        ]
+        names: dict[str, set[str]] = {}
+        for template, assertion in fixed:
+            where = template.given.document.locate(template.given.path)
+            if assertion.doubt is not None:
+                yield where, f"{assertion.text!r}: {assertion.doubt}"
+            if assertion.is_of_names:
+                path = assertion.path.text
+                known = names.setdefault(path, set())
+                known.add(assertion.predicate)
+                if len(known) == 3:  # two may well be parts of each name
+                    message = (
+                        f"each value of `{path}` would have to contain all of these; `any {path} == …` is about one"
+                    )
+                    yield where, message
+
     @property
     def is_plain(self) -> bool:
         """Whether it is about the reply and stderr alone, and needs nothing else to be known."""
@@ -127,7 +150,8 @@ class Expect:
         if self.silence is not None and observed.reply is not None:
             message = f"a reply came, but none was expected within {self.silence:g} s"
             found.append(Finding(message=message, actual=observed.reply, where=self._at("no_response_within")))
-        found += self._of_reply(observed, variables, verbatim=verbatim)
+        differing = self._of_reply(observed, variables, verbatim=verbatim)
+        found += self._told_by_error(differing, observed.reply, variables) if differing else differing
         if self.notifications is not None:
             found += self.notifications.findings(observed.notifications, variables)
         if self.stderr is not None:
@@ -170,8 +194,44 @@ class Expect:
             if complaint is not None:
                 where = each.given.document.locate(each.given.path)
                 path = assertion.path.text
-                found.append(Finding(message=f"{path} {complaint}", path=path, where=where))
+                hint = assertion.hint(document)
+                found.append(Finding(message=f"{path} {complaint}", path=path, where=where, hint=hint))
         return found
+
+    def _told_by_error(self, differing: list[Finding], reply: Json | None, variables: Variables) -> list[Finding]:
+        """DIFFERING; where REPLY is an error, and a success was expected, the error instead of what follows from it."""
+        error = None if reply is None else answered_error(reply)
+        if error is None or self._expects_error(variables):
+            return differing
+        follows: list[Finding] = []
+        others: list[Finding] = []
+        for each in differing:
+            (follows if each.whole or re.match(r"(result|error)\b", each.path or "") else others).append(each)
+        place = next((each.where for each in follows if not each.whole), None)
+        return differing if place is None else [replace(error, where=place), *others]
+
+    def _expects_error(self, variables: Variables) -> bool:
+        """Whether more than success is expected: an error, or `isError` with a value that may be true."""
+        if self.ok is False or self.error is not None:
+            return True
+        replies = [] if self.response is None else [self.response.given.value]
+        results = [each for reply in replies for each in _members(reply, "result")]
+        results += [] if self.result is None else [self.result.given.value]
+        if any(_mentions(reply, "error") for reply in replies):
+            return True
+        if any(value is not False for result in results for value in _members(result, "isError")):
+            return True
+        success, failure = ({"result": {"isError": value}} for value in (False, True))
+        assertions: list[Assertion] = [each.make(variables) for each in self.asserts]
+        return any(
+            each.path.parts[0].steps[:1] == ("error",)
+            or (
+                "isError" in each.path.parts[0].steps
+                and each.check(failure) is None
+                and each.check(success) is not None
+            )
+            for each in assertions
+        )
 
     def _of_result(self, wanted: Template, reply: Json, observed: Observed, variables: Variables) -> list[Finding]:
         if "result" not in reply:
@@ -184,11 +244,11 @@ class Expect:
     def _of_error(self, reply: Json, variables: Variables) -> list[Finding]:
         problem = error_of(reply)
         if self.ok is True and problem is not None:
-            path = _error_path(reply)
-            message = (
-                f"{'there is an error' if path == 'error' else 'the result is an error'}: {problem.get('message')}"
-            )
-            return [Finding(message=message, path=path, actual=problem, where=self._at("ok"))]
+            told = answered_error(reply)
+            if told is None:
+                message = f"the result is an error: {problem.get('message')}"
+                told = Finding(message=message, path=_error_path(reply), actual=problem)
+            return [replace(told, where=self._at("ok"))]
         if problem is None and (self.ok is False or self.error is not None):
             key = "ok" if self.error is None else "error"
             message = "the request succeeded, but an error is expected"
@@ -198,7 +258,7 @@ class Expect:
         path, expected = _error_path(reply), self.error.make(variables)
         if isinstance(self.error.given.value, dict):
             return _comparison_findings(self.error.given, expected, problem, None, below=path)
-        path = f"{path}.{'message' if path == 'error' else 'content[*].text'}"
+        path = "error.message" if path == "error" else _place_of_text(reply["result"])
         return _comparison_findings(self.error.given, expected, problem.get("message"), None, below=path)
 
     def _of_stderr(self, observed: Observed, variables: Variables) -> list[Finding]:
@@ -253,9 +313,43 @@ def error_of(reply: Json) -> Json | None:
         return None
     if is_error is not True:
         return {"message": f"isError is {kind_of(is_error)}, neither true nor false", "isError": is_error}
-    blocks = result.get("content") if isinstance(result.get("content"), list) else []
-    texts = [block["text"] for block in blocks or [] if isinstance(block, dict) and isinstance(block.get("text"), str)]
-    return {"message": "\n".join(texts), "isError": True}
+    return {"message": "\n".join(_texts(result).values()), "isError": True}
+
+
+def _texts(result: Json) -> dict[int, str]:
+    """The texts in the content of RESULT, by their places."""
+    blocks = result.get("content")
+    return {
+        place: block["text"]
+        for place, block in enumerate(blocks if isinstance(blocks, list) else ())
+        if isinstance(block, dict) and isinstance(block.get("text"), str)
+    }
+
+
+def _place_of_text(result: Json) -> str:
+    texts = _texts(result)
+    return f"result.content[{next(iter(texts)) if len(texts) == 1 else '*'}].text"
+
+
+def answered_error(reply: Json) -> Finding | None:
+    """The finding that tells the error in REPLY, if there is one."""
+    problem = error_of(reply)
+    if problem is None:
+        return None
+    text = problem.get("message")
+    told = clipped(text if isinstance(text, str) else compact(text), _MAX_ERROR_TEXT)
+    if "error" in reply:
+        code = f" (code {compact(problem['code'])})" if "code" in problem else ""
+        message = f"the server answered with an error{code}: {told}"
+        return Finding(message=message, path="error", actual=reply["error"])
+    if problem.get("isError") is not True:
+        return None
+    if not text:
+        message = "the tool answered with an error, and without a text that says why"
+        return Finding(message=message, path="result", actual=reply["result"])
+    return Finding(
+        message=f"the tool answered with an error: {told}", path=_place_of_text(reply["result"]), actual=text
+    )
 
 
 def _error_path(reply: Json) -> str:

@@ -3,11 +3,11 @@
 Anchors of YAML end with their file; variables may be whole values, so they do what anchors would.
 """
 
-import os
+from functools import partial
 
-from mcp_conductor.errors import UsageError
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.mistakes import Mistakes
+from mcp_conductor.files.other_files import other_file
 from mcp_conductor.files.source import load as load_source
 from mcp_conductor.suites.language.keys import IN_FILE
 from mcp_conductor.suites.language.steps import Reading
@@ -35,16 +35,11 @@ def read_included(given: Field | None, reading: Reading, mistakes: Mistakes) -> 
 
 
 def _members(given: Field, reading: Reading, mistakes: Mistakes) -> dict[str, Field]:
-    name = given.text()
-    path = os.path.normpath(os.path.join(reading.directory, name))
-    shown = os.path.normpath(os.path.join(os.path.dirname(given.document.file), name))
-    reading.files.append(path)
-    try:
-        document = load_source(path, shown)
-    except UsageError as error:
-        if error.where is None:  # it could not be read at all
-            given.refuse(f"cannot be used: {error.message}", "a path is relative to the test file")
-        raise
+    file = other_file(given, reading.directory)
+    reading.files.append(file.path)
+    if file.outside:
+        reading.unquoted.add(file.shown)
+    document = file.read(partial(load_source, limit=given.document.limit, quoted=not file.outside))
     return reading.members(Field(document, (), document.data), KEYS, {**IN_FILE, **_NOT_SHARED}, mistakes)
 
 

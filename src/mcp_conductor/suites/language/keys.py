@@ -15,7 +15,7 @@ EXPECT_KEYS = {
     "result": "the result of the reply, matched strictly",
     "ok": "true: the reply is a result and not an error; false: it is an error of either kind",
     "error": "the message of a JSON-RPC error or of a tool result that is an error, or `{code, message, data}`",
-    "asserts": "an array of lines such as `result.tools[*].name contains read_file`, `session.serverInfo.name == NAME`",
+    "asserts": "an array of lines such as `any result.tools[*].name == read_file`, `session.serverInfo.name == NAME`",
     "notifications": "an array, in this order with others in between; `none`; or `{exactly: …}`, `{unordered: …}`",
     "stderr": "what the server wrote to stderr meanwhile: `toBeEmpty`, `match:…`, or the text",
     "stdout": "`any` allows lines on stdout that are not messages; `clean`, the default, does not",
@@ -76,7 +76,7 @@ IN_TEST: Elsewhere = {
 IN_CALL: Elsewhere = {
     **{key: f"`{key}` is part of the test, not of what it sends: is the indentation right?" for key in _OF_TEST},
     **dict.fromkeys(("name", "toolName"), f"the name of a tool goes in `tool`: {_CALL}"),
-    **dict.fromkeys(("arguments", "params", "input"), f"the arguments of a tool go in `args`: {_CALL}"),
+    **dict.fromkeys(("params", "input"), f"the arguments of a tool go in `args`: {_CALL}"),
 }
 IN_EXPECT: Elsewhere = {
     **{key: f"`{key}` is part of the result: result: {{match:partial: {{{key}: …}}}}" for key in _OF_RESULT},

@@ -81,6 +81,7 @@ class Reading:
     lenient: bool = False  # as mcp-aegis reads files: unknown keys are warnings, and braces are text
     directory: str = ""  # of the file
     files: list[str] = field(default_factory=list)  # others that it names
+    unquoted: set[str] = field(default_factory=set)  # those of them that messages must not quote
     warnings: list[tuple[Field, str]] = field(default_factory=list)
 
     @property

@@ -11,8 +11,9 @@ from typing import Any
 from mcp_conductor.errors import Location, UsageError
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.mistakes import Mistakes, read_all
+from mcp_conductor.files.other_files import unquoted
 from mcp_conductor.files.placeholders import Draft
-from mcp_conductor.files.source import load as load_source
+from mcp_conductor.files.source import Document, Path, load as load_source
 from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.suites.language.actions import ACTIONS
@@ -100,6 +101,7 @@ class Case:
     only: bool = False
     ignore: tuple[JsonPath, ...] = ()  # what may differ between transports
     number: int = 1  # among the tests of its file that have the same title
+    row_at: Path | None = None  # where its row is written, if that is in the same file
 
     @property
     def name(self) -> str:
@@ -114,6 +116,11 @@ class Case:
     def lines(self) -> tuple[int, int]:
         """The first and the last line of the test in its file."""
         return self.step.given.document.lines(self.step.given.path)
+
+    @property
+    def row_lines(self) -> tuple[int, int] | None:
+        """The first and the last line of its row, if that is written in the same file."""
+        return None if self.row_at is None else self.step.given.document.lines(self.row_at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,10 +164,25 @@ class Suite:
         return {raw["id"] for raw in sent if isinstance(raw, dict) and isinstance(raw.get("id"), int)}
 
 
-def load_suite(path: str, variables: Variables, *, shown: str | None = None, lenient: bool = False) -> Suite:
-    """Read the test file at PATH; messages call it SHOWN. LENIENT: unknown keys are warnings, not errors."""
-    document = load_source(path, shown, json=False)
-    reading = Reading(set(variables.names()), lenient, os.path.dirname(path))
+def load_suite(
+    path: str, variables: Variables, *, shown: str | None = None, lenient: bool = False, outside: bool = False
+) -> Suite:
+    """Read the test file at PATH; messages call it SHOWN.
+
+    LENIENT: unknown keys are warnings, not errors. OUTSIDE: it may name files outside its directory.
+    """
+    directory = os.path.dirname(path)
+    document = load_source(path, shown, json=False, limit=None if outside else directory or os.curdir)
+    reading = Reading(set(variables.names()), lenient, directory)
+    try:
+        return _read_suite(document, reading)
+    except UsageError as error:
+        first, *others = (unquoted(each, reading.unquoted) for each in (error, *error.more))
+        first.more, first.left_out = tuple(others), error.left_out
+        raise first from None
+
+
+def _read_suite(document: Document, reading: Reading) -> Suite:
     root = Field(document, (), document.data)
     _refuse_others(root)
     mistakes = Mistakes()
@@ -233,8 +255,13 @@ def _warnings(suite: Suite, reading: Reading) -> Iterator[FileWarning]:
     seen: set[str] = set()
     if not suite.transports and any(case.ignore for case in suite.cases):
         yield FileWarning("`ignore` changes nothing: this file has no `transports`, whose replies it is about", None)
+    doubted: set[int] = set()  # steps, which rows share
     for case in suite.cases:
-        expects = (expect for step in case.step.each for expect in step.expects)
+        expects = [expect for step in case.step.each for expect in step.expects]
+        if id(case.step) not in doubted:
+            doubted.add(id(case.step))
+            doubts = (doubt for expect in expects if expect is not None and expect.asserts for doubt in expect.doubts())
+            yield from (FileWarning(message, where, case.title) for where, message in doubts)
         if not any(expect is not None and expect.checks_something for expect in expects):
             yield FileWarning(f"{case.title!r} checks nothing: any reply passes", case.where, case.title)
         if case.title in seen:
@@ -296,11 +323,12 @@ def _cases(entry: Field, reading: Reading, defaults: _Defaults, file_vars: Mappi
         for _, row in rows
     ]
     found = []
-    for title, (name, row) in zip(titles, rows, strict=True):
+    for index, (title, (name, row)) in enumerate(zip(titles, rows, strict=True)):
         told = not name or (title != given["it"].value and titles.count(title) == 1)  # its row in its name
         named = title if told else f"{title} [{name}]"
         made = Case(title=named, step=step, row=row, tags=tags, skip=skip, skip_if=skip_if, xfail=xfail, only=only)
-        found.append(replace(made, ignore=ignore) if ignore else made)
+        row_at = (*table.path, index) if table is not None and isinstance(table.value, list) else None
+        found.append(replace(made, ignore=ignore, row_at=row_at) if ignore or row_at else made)
     return found
 
 

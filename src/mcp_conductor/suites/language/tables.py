@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from mcp_conductor.errors import UsageError, location_in
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.mistakes import read_all
+from mcp_conductor.files.other_files import other_file
 from mcp_conductor.files.source import load as load_source, load_text
 from mcp_conductor.suites.language.variables import check_name, problem_with, value_of
 
@@ -65,21 +66,19 @@ def _of_file(given: Field, directory: str) -> list[Row]:
     members = given.members(("file",))
     if "file" not in members:
         given.refuse("does not name a file", "parametrize: {file: cases.csv}")
+    file = other_file(members["file"], directory)
     name = members["file"].text()
     form = os.path.splitext(name)[1].lower()
     if form not in _KNOWN:
         members["file"].refuse(f"is {name!r}, which does not end with a known suffix", f"one of {', '.join(_KNOWN)}")
-    path = os.path.join(directory, name)
-    shown = os.path.normpath(os.path.join(os.path.dirname(given.document.file), name))
-    try:
+
+    def load(path: str, shown: str) -> list[Row]:
         if form in _DELIMITERS:
             return list(islice(_of_csv(load_text(path, shown), shown, _DELIMITERS[form]), MOST_ROWS + 1))
         document = load_source(path, shown)
-    except UsageError as error:
-        if error.where is None:  # it could not be read at all
-            members["file"].refuse(f"cannot be used: {error.message}", "a path is relative to the test file")
-        raise
-    return _of_array(Field(document, (), document.data))
+        return _of_array(Field(document, (), document.data))
+
+    return file.read(load)
 
 
 def _of_csv(text: str, file: str, delimiter: str) -> Iterator[Row]:

@@ -14,8 +14,10 @@ from mcp_conductor.text.visible import CUT, cut
 
 NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,9})?")
 
-_SHOWN = 60
-_AROUND = 12  # characters that are shown before and after the place where two texts part
+_SHOWN = 160  # characters of a value: an error of a server says why only after its first words
+_SHORT = 60  # characters of a text that is easily compared by eye
+_HARDLY = 3  # characters that two texts have in common by chance
+_BEFORE = 12  # characters that are shown before the place where two texts part
 _LINE_ENDS = re.compile(r"\r\n?")
 _KINDS = {str: "the string ", int: "the number ", float: "the number ", Digits: "the number "}
 
@@ -164,9 +166,9 @@ def _text_difference(expected: str, actual: str) -> str:
         return f"continues after the expected text with {shown(actual[place:])}"
     if place == len(actual):
         return f"ends too early: {shown(expected[place:])} is missing"
-    if len(expected) <= _SHOWN and len(actual) <= _SHOWN:
-        where = f" (differs at {_position(actual, place)})" if place > 3 else ""
-        return f"is {actual!r}, not {expected!r}{where}"
+    if place <= _HARDLY or (len(expected) <= _SHORT and len(actual) <= _SHORT):
+        where = f" (differs at {_position(actual, place)})" if place > _HARDLY else ""
+        return f"is {shown(actual)}, not {shown(expected)}{where}"
     return f"differs at {_position(actual, place)}: {_both(expected, actual)}"
 
 
@@ -220,8 +222,7 @@ def _both(expected: str, actual: str) -> str:
 
 
 def _window(text: str, place: int) -> str:
-    start, end = max(0, place - _AROUND), place + 2 * _AROUND
-    if len(text) <= _SHOWN:
-        start, end = 0, len(text)
+    start = 0 if len(text) <= _SHORT else max(0, place - _BEFORE)
+    end = start + _SHOWN
     before, after = CUT if start else "", CUT if end < len(text) else ""
     return repr(f"{before}{text[start:end]}{after}")

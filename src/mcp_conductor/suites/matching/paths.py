@@ -9,17 +9,19 @@ This is all of the grammar:
     result.content[0].text | json | items               the JSON in a text
     session.serverInfo.name                             what the server said when the conversation was opened
     result.contents[0].blob | base64 | sha256           of bytes: sha256, length, type, text or json; also of a text
-    result.tools | count                                how many; | length is the same, and counts characters too
+    result.tools | count                                how many elements, members or selected values
+    result.tools[*].name | length                       how long each of them is: elements, members or characters
+    result | size                                       how many bytes it has as compact JSON; a text, as UTF-8
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from itertools import pairwise
 from typing import Any
 
-from mcp_conductor.errors import nearest
-from mcp_conductor.protocol.message import kind_of, read, why_not_json
+from mcp_conductor.errors import UsageError, nearest
+from mcp_conductor.protocol.message import compact, kind_of, read, why_not_json
 from mcp_conductor.report.model import NOTHING
 from mcp_conductor.suites.matching.blobs import OF_BYTES, from_base64, sha256
 from mcp_conductor.suites.matching.differences import described, element_count, same, shown
@@ -28,7 +30,8 @@ from mcp_conductor.values import dataclass
 
 PIPES = ("json", "count", "length")
 # Directly after `| json` these are names of members, which may well be called so.
-_BLOB_PIPES = ("base64", "sha256")
+_PIPES_BUT_AFTER_JSON = ("base64", "sha256", "size")
+ROOTS = ("result", "error", "notifications", "session", "duration", "id", "jsonrpc")
 
 _NAME = compiled_later(r"""[^\s.\[\]|<>=!"']+""")
 _BRACKET = compiled_later(
@@ -56,9 +59,14 @@ class Where:
     equal: bool
 
     def accepts(self, item: Any) -> bool:
-        found = self.path.find(item)
+        if self.path.several:
+            found = self.path.values(item)
+            return bool(found) and all(self._is_equal(value) == self.equal for value in found)
+        return self._is_equal(self.path.find(item)) == self.equal
+
+    def _is_equal(self, found: Any) -> bool:
         # A bare word is a text; but people write numbers without quotes, so its meaning as JSON counts too.
-        return any(same(option, found) for option in (self.value, _as_json(self.value))) == self.equal
+        return any(same(option, found) for option in (self.value, _as_json(self.value)))
 
 
 Step = str | int | Every | Where
@@ -74,8 +82,8 @@ class Part:
 
     @property
     def counts(self) -> bool:
-        """Whether it is about an array as a whole, not about each element."""
-        return self.pipe in ("count", "length")
+        """Whether it is about all values together, not about each."""
+        return self.pipe == "count"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,23 +101,54 @@ class JsonPath:
             depth = 0 if part.counts else depth + _arrays_made(part.steps)
         return value
 
-    def pick(self, value: Any, *, empty: bool = True) -> Any:
+    def pick(self, value: Any) -> Any:
         """What is there; NOTHING also when a filter selects nothing, or no element has what is looked for.
 
-        That * finds no elements in an array without any is something, if that may be EMPTY.
+        That * finds no elements in an array without any is something.
         """
         found = self.find(value)
-        depth = 0
-        for part in self.parts:
-            depth = 0 if part.counts else depth + _arrays_made(part.steps)
+        depth = self._depth
         if not depth or not isinstance(found, list) or _has_any(found, depth):
             return found
         filtered = any(isinstance(step, Where) for part in self.parts for step in part.steps)
-        return found if empty and not found and not filtered else NOTHING
+        return found if not found and not filtered else NOTHING
+
+    @property
+    def _depth(self) -> int:
+        depth = 0
+        for part in self.parts:
+            depth = 0 if part.counts else depth + _arrays_made(part.steps)
+        return depth
+
+    @property
+    def several(self) -> bool:
+        """Whether it may select any number of values: it has a * or a filter, and does not count them."""
+        return self._depth > 0
+
+    @property
+    def without_last_pipe(self) -> "JsonPath":
+        return JsonPath(self.text.rpartition("|")[0].rstrip(), self.parts[:-1])
+
+    def values(self, value: Any) -> list[Any]:
+        """Return all values that it selects, NOTHING where one is missing."""
+        return list(_leaves(self.find(value), self._depth))
+
+    def each(self, value: Any) -> list[tuple[str, Any]]:
+        """Return these values, each with a path to it alone."""
+        found = [("", value)]
+        for part in self.parts:
+            if part.pipe is not None:
+                found = [(f"{at} | {part.pipe}", _apply_pipe(each, part)) for at, each in found]
+            else:
+                found = [below for at, each in found for below in _selected(at, each, part.steps)]
+        return found
 
     def why(self, value: Any) -> str:
         """Why there is nothing."""
-        if self.find(value) is not NOTHING:
+        found = self.find(value)
+        if found == [] and not any(isinstance(step, Where) for part in self.parts for step in part.steps):
+            return "there are no elements"
+        if found is not NOTHING:
             return "no element there fits, or has it"
         before = value
         for part in self.parts:
@@ -124,14 +163,44 @@ class JsonPath:
                 if found is NOTHING:
                     return _why_not(_walk(before, part.steps[: count - 1]), step, spelled(part.steps[: count - 1]))
             before = _walk(before, part.steps)
-        return "it is there"
+        return "no element there has it"
 
 
 def _has_any(found: list[Any], depth: int) -> bool:
     """Whether anything is in arrays that are nested so deep."""
-    if depth == 1:
-        return any(item is not NOTHING for item in found)
-    return any(isinstance(item, list) and _has_any(item, depth - 1) for item in found)
+    return any(item is not NOTHING for item in _leaves(found, depth))
+
+
+def _leaves(found: Any, depth: int) -> Iterator[Any]:
+    """What is in arrays that are nested so deep."""
+    if not depth or not isinstance(found, list):
+        yield found
+        return
+    for item in found:
+        yield from _leaves(item, depth - 1)
+
+
+def _selected(at: str, value: Any, steps: Sequence[Step]) -> Iterator[tuple[str, Any]]:
+    """Each value that STEPS select in VALUE, which is at AT, with its own path."""
+    if not steps:
+        yield at, value
+        return
+    step, rest = steps[0], steps[1:]
+    if not isinstance(step, (Every, Where)):
+        yield from _selected(joined(at, spelled((step,))), _step_into(value, step), rest)
+        return
+    if not isinstance(value, list):
+        yield f"{at}{spelled((step,))}", NOTHING
+        return
+    taken = [
+        (f"{at}[{index}]", item) for index, item in enumerate(value) if isinstance(step, Every) or step.accepts(item)
+    ]
+    if isinstance(step, Where) and rest and isinstance(rest[0], (int, Every)):  # one of them, or all of them
+        number, rest = rest[0], rest[1:]
+        if isinstance(number, int):
+            taken = taken[number : number + 1 or None] or [(f"{at}{spelled(steps[:2])}", NOTHING)]
+    for place, item in taken:
+        yield from _selected(place, item, rest)
 
 
 def _arrays_made(steps: Sequence[Step]) -> int:
@@ -144,8 +213,10 @@ def _arrays_made(steps: Sequence[Step]) -> int:
 
 
 def _each(value: Any, part: Part, depth: int) -> Any:
-    if part.counts:
-        return _apply_pipe(value, part)
+    if part.counts and depth:
+        leaves = list(_leaves(value, depth))
+        there = sum(leaf is not NOTHING for leaf in leaves)
+        return there if there or not leaves else NOTHING
     if depth and isinstance(value, list):
         return [_each(item, part, depth - 1) for item in value]
     return _apply_pipe(value, part) if part.pipe else _walk(value, part.steps)
@@ -199,8 +270,15 @@ def _apply_pipe(value: Any, part: Part) -> Any:
             return read(value) if isinstance(value, str) else NOTHING
         except (ValueError, RecursionError):
             return NOTHING
+    if part.pipe == "size":
+        return NOTHING if value is NOTHING else size(value)
     countable = (list, dict, str) if part.pipe == "length" else (list, dict)
     return len(value) if isinstance(value, countable) else NOTHING
+
+
+def size(value: Any) -> int:
+    """How many bytes VALUE has in UTF-8: a text as it is, anything else as compact JSON."""
+    return len((value if isinstance(value, str) else compact(value)).encode(errors="surrogatepass"))
 
 
 def _why_not(value: Any, step: Step, before: str) -> str:
@@ -294,7 +372,7 @@ def scan_path(text: str) -> tuple[JsonPath, int]:
                 raise ValueError(f"{text!r} is not a path: after | base64 comes what is wanted of the bytes: | {words}")
             parts.append(Part(pipe="base64", of_bytes=found[1]))
             end = found.end()
-        elif pipe and (pipe[0] in PIPES or (pipe[0] in _BLOB_PIPES and not after_json)):
+        elif pipe and (pipe[0] in PIPES or (pipe[0] in _PIPES_BUT_AFTER_JSON and not after_json)):
             parts.append(Part(pipe=pipe[0]))
             end = pipe.end()
         else:
@@ -354,3 +432,13 @@ def _as_json(text: str) -> Any:
         return read(text)
     except (ValueError, RecursionError):
         return text
+
+
+def refuse_unknown_root(path: JsonPath) -> None:
+    """A root that no document has is a mistake, and would make `not exists` true. `$.name` is for unusual replies."""
+    root = path.parts[0].steps[0] if path.parts[0].steps else None
+    if isinstance(root, str) and root not in ROOTS and not path.text.startswith("$"):
+        near = nearest(root, list(ROOTS))
+        meant = path.text.replace(root, near, 1) if near else f"result.{path.text}"
+        hint = f"did you mean {meant!r}? A path begins with {', '.join(ROOTS[:-1])} or {ROOTS[-1]}"
+        raise UsageError(f"begins with {root!r}, which is not a root of a path", hint=hint)

@@ -11,7 +11,7 @@ _DAY = 86400.0
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _ANY_UUID = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-_TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?( ?(Z|UTC|[+-][0-9]{2}:?[0-9]{2}))?"
+TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?( ?(Z|UTC|[+-][0-9]{2}:?[0-9]{2}))?"
 _CLOCK = r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}([ \u202f]?[AP]M)?"
 _UNIX = r"[0-9]{10,13}(\.[0-9]+)?"
 # What JavaScript makes of a date: Wed Nov 18 2026 04:33:07 GMT+0100 (Central European Standard Time)
@@ -24,7 +24,7 @@ _LONGEST_BLOB = 10_000
 CLASSES = {
     "uuid": _ANY_UUID,
     "js": _JS_TIME,
-    "time": _TIME,
+    "time": TIME,
     "day": "[0-9]{4}-[0-9]{2}-[0-9]{2}",
     "clock": _CLOCK,
     "unix": _UNIX,
@@ -42,7 +42,7 @@ def volatile_values(*moments: float, other: str = "(?!)") -> re.Pattern[str]:
     kinds = {
         "uuid": rf"\b{UUID}\b",
         "js": rf"\b{_JS_TIME}",
-        "time": rf"\b{_TIME}",
+        "time": rf"\b{TIME}",
         "day": rf"\b(?:{'|'.join(sorted(day.isoformat() for day in days))})\b",
         "clock": rf"\b{_CLOCK}",
         "unix": rf"(?<![\w.])(?:{starts})[0-9]{{5}}(?:[0-9]{{3}})?(?:\.[0-9]+)?(?!\w)",

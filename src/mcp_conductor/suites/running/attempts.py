@@ -6,6 +6,7 @@ from dataclasses import replace
 from mcp_conductor.errors import ConductorError, TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.report.model import Finding, Outcome
+from mcp_conductor.suites.language.expectations import answered_error
 from mcp_conductor.suites.language.steps import Step
 from mcp_conductor.suites.running.conversation import Done
 from mcp_conductor.values import dataclass
@@ -36,15 +37,10 @@ def refusals(step: Step, done: list[Done]) -> Iterator[Finding]:
         reply = each.observed.reply
         if expect is not None or reply is None:
             continue
-        result = reply.get("result")
-        where = step.given.document.locate(step.given.path)
-        hint = "if that is meant, say so in its `expect`"
-        if "error" in reply:
-            message = "the server answered with an error"
-            yield Finding(message=message, actual=reply["error"], where=where, hint=hint)
-        elif isinstance(result, dict) and result.get("isError") is True:
-            message = "the tool reported an error"
-            yield Finding(message=message, actual=result.get("content"), where=where, hint=hint)
+        told = answered_error(reply)
+        if told is not None:
+            where = step.given.document.locate(step.given.path)
+            yield replace(told, where=where, hint="if that is meant, say so in its `expect`")
 
 
 def doubting(outcome: Outcome, doubt: str | None) -> Outcome:

@@ -12,7 +12,7 @@ from mcp_conductor.errors import CannotTellError, ConductorError, TransportError
 from mcp_conductor.files.fields import Field
 from mcp_conductor.protocol import Json
 from mcp_conductor.report.model import NOTHING, Finding, Outcome, Status, redacted_outcome
-from mcp_conductor.suites.language.expectations import Observed, stray
+from mcp_conductor.suites.language.expectations import Observed, answered_error, stray
 from mcp_conductor.suites.language.script import NOTHING_SCRIPTED
 from mcp_conductor.suites.language.steps import Repetition, Step
 from mcp_conductor.suites.language.suite import Case, Suite
@@ -270,7 +270,8 @@ class Cases:
                 name += f" ({place})" if len(done) > 1 else ""
                 reply, sound = each.observed.reply, not findings
                 findings += self._snapshots.findings(name, reply, expect.given, self.redact, sound=sound)
-        findings += await self._capture(step, case.title, done[0])
+        told = {each.message for each in findings}
+        findings += [each for each in await self._capture(step, case.title, done[0]) if each.message not in told]
         lost = next((each.lost for each in done if each.lost is not None), None)
         if lost is not None:
             findings.append(Finding(message=lost.message, hint=lost.hint))
@@ -328,7 +329,8 @@ class Cases:
                 self._memory.missing[name] = title
                 self._memory.captured.pop(name, None)
                 where = capture.given.document.locate(capture.given.path)
-                found.append(Finding(message=message, path=capture.path.text, where=where))
+                told = None if done.observed.reply is None else answered_error(done.observed.reply)
+                found.append(replace(told or Finding(message=message, path=capture.path.text), where=where))
                 continue
             self._memory.missing.pop(name, None)
             self._memory.captured[name] = value

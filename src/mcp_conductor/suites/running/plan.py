@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from typing import TypeVar
 
 from mcp_conductor.errors import Location, UsageError
 from mcp_conductor.files.reading import no_collecting, read_bytes
@@ -25,6 +26,8 @@ from mcp_conductor.suites.running.select import (
     shard_of,
 )
 from mcp_conductor.values import dataclass
+
+T = TypeVar("T")
 
 _LAST_FAILED = os.path.join(".conductor", "last-failed.json")
 
@@ -50,6 +53,7 @@ class Wanted:
     in_ci: bool = False  # others rely on the run
     strict: bool = False
     allow_only: bool = False
+    allow_outside: bool = False  # files outside the directories of the test files that name them
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +167,12 @@ class Planning:
             for file, meant in found.items():
                 shown = os.path.relpath(file, self._wanted.directory)
                 try:
-                    suites.append((load_suite(file, variables, shown=shown, lenient=self._wanted.lenient), meant))
-                    self.files.update(suites[-1][0].files)
+                    wanted = self._wanted
+                    suite = load_suite(
+                        file, variables, shown=shown, lenient=wanted.lenient, outside=wanted.allow_outside
+                    )
+                    suites.append((suite, meant))
+                    self.files.update(suite.files)
                 except UsageError as error:
                     self.refused[shown] = error
                     places = [each.where.file for each in (error, *error.more) if each.where is not None]
@@ -172,7 +180,7 @@ class Planning:
         self._refuse(list(self.refused.values()))
         for pattern in patterns:
             near = [suite for suite, meant in suites if pattern in meant]
-            if not any(pattern.means(case) for suite in near for case in suite.cases) and pattern.is_one:
+            if pattern.is_one and not any(pattern.tests(suite.cases) for suite in near):
                 raise no_tests(pattern, near)
         return suites
 
@@ -185,18 +193,17 @@ class Planning:
             failed=failed,
         )
         jobs: list[Job] = []
-        for suite, meant in suites:
+        for suite, patterns in suites:
+            meant = {id(case) for pattern in patterns for case in pattern.tests(suite.cases)}
             cases = [
-                case
-                for case in suite.cases
-                if chosen(suite, case) and any(each.means(case) for each in meant) and (case.only or not only)
+                case for case in suite.cases if chosen(suite, case) and id(case) in meant and (case.only or not only)
             ]
             if self._wanted.shuffle:
-                _shuffle(cases, f"{self._wanted.seed}:{suite.file}")
+                _shuffle(cases, lambda case: case.name, f"{self._wanted.seed}:{suite.file}")
             if cases:
                 jobs += self._jobs_of(suite, tuple(cases))
         if self._wanted.shuffle:
-            _shuffle(jobs, self._wanted.seed)
+            _shuffle(jobs, lambda job: f"{job.suite.file}{job.suffix}", str(self._wanted.seed))
         return jobs
 
     def _only(self, suites: list[Suite]) -> tuple[bool, Finding | None]:
@@ -238,10 +245,11 @@ class Planning:
             write_file(path, json.dumps(failed, indent=1))
 
 
-def _shuffle(things: list[Job] | list[Case], seed: int | str) -> None:
+def _shuffle(things: list[T], name: Callable[[T], str], seed: str) -> None:
+    """Bring THINGS into a random order, which stays the same where others are left out."""
     from random import Random  # few runs need it
 
-    Random(seed).shuffle(things)
+    things.sort(key=lambda thing: Random(f"{seed}:{name(thing)}").random())
 
 
 def _count(suite: Suite) -> int:

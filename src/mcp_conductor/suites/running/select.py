@@ -9,6 +9,8 @@ from mcp_conductor.bounded.regex import compile_regex
 from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.suites import SUFFIXES
 from mcp_conductor.suites.language.suite import Case, Suite
+from mcp_conductor.suites.running.job import variants
+from mcp_conductor.text.visible import one_line
 from mcp_conductor.values import dataclass
 
 _LINE = re.compile(r"^(.*\.ya?ml):(\d+)$")
@@ -33,13 +35,36 @@ class FilePattern:
         """Whether it names one test of a file, not all of them."""
         return self.line is not None or self.name is not None
 
-    def means(self, case: Case) -> bool:
-        if self.name is not None:
-            return self.name in (case.title, case.name) or case.title.startswith(f"{self.name} [")
-        if self.line is None:
-            return True
-        first, last = case.lines
-        return first <= self.line <= last
+    def tests(self, cases: Sequence[Case]) -> list[Case]:
+        """Return those of CASES, which are all of a file, that it means."""
+        if self.line is not None:
+            return _on_line(cases, self.line)
+        if self.name is None:
+            return list(cases)
+        exactly = [case for case in cases if self.name in (case.name, one_line(case.name))]
+        rows = f"{self.name} ["
+        return exactly or [case for case in cases if case.title == self.name or case.title.startswith(rows)]
+
+
+def _on_line(cases: Sequence[Case], line: int) -> list[Case]:
+    """The tests that LINE is a part of; of a test with rows, only those rows that are written there, if any are."""
+
+    def has(lines: tuple[int, int] | None) -> bool:
+        return lines is not None and lines[0] <= line <= lines[1]
+
+    rows = [has(case.row_lines) for case in cases]
+    narrowed = {id(case.step) for case, chosen in zip(cases, rows, strict=True) if chosen}
+    return [
+        case
+        for case, chosen in zip(cases, rows, strict=True)
+        if chosen or (id(case.step) not in narrowed and has(case.lines))
+    ]
+
+
+def word_for(file: str, cases: Sequence[Case], case: Case) -> str:
+    """Return the pattern that means CASE alone of CASES, which are all of FILE: its line, or else its name."""
+    line = (case.row_lines or case.lines)[0]
+    return f"{file}:{line}" if len(_on_line(cases, line)) == 1 else f"{file}::{case.name}"
 
 
 def read_pattern(text: str) -> FilePattern:
@@ -78,6 +103,9 @@ def no_files(pattern: FilePattern, directory: str) -> UsageError:
     named = "test files are called NAME.test.mcp.yml"
     if _is_a_server(pattern.text):
         return UsageError(f"{pattern.text!r} is not a test file", hint="the server goes after --: conductor test -- …")
+    if pattern.text.isdecimal():
+        hint = "--jobs N runs N files at the same time, and --parallel takes no number"
+        return UsageError(f"{pattern.text!r} is not a test file", hint=hint)
     if os.path.isdir(full):
         looked = "*.test.mcp.yml" if pattern.path in (".", "") else pattern.text
         near = next((name for name in names if "test" in name), None)
@@ -142,14 +170,10 @@ def chosen_by(
         # Each by itself too, so that `^` and `$` mean what they seem to.
         if by_text is not None and not any(map(by_text, (case.title, suite.description, names))):
             return False
-        return failed is None or any(_is_of(each, f"{suite.file}::{case.name}") for each in failed)
+        names = f"{suite.file}::{case.name}"
+        return failed is None or any(f"{names}{suffix}" in failed for _, _, suffix in variants(suite))
 
     return chosen
-
-
-def _is_of(identity: str, name: str) -> bool:
-    """Whether an outcome is one of the test NAME, in any revision."""
-    return identity == name or (identity.startswith(f"{name} [") and identity.endswith("]"))
 
 
 def _filter(text: str) -> Callable[[str], bool]:

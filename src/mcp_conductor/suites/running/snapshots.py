@@ -11,6 +11,7 @@ from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import render
 from mcp_conductor.report.model import Finding, redacted_value
+from mcp_conductor.suites.language.expectations import answered_error
 from mcp_conductor.suites.running.normalization import comparable, longest_first, normal
 from mcp_conductor.text.patterns import compiled_later
 
@@ -48,6 +49,9 @@ class Snapshots:
         place = where.document.locate(where.path)
         if title in self._known and (self._frozen or not self.update):
             message = f"the reply differs from its snapshot in {self.file}"
+            error = answered_error(reply)
+            if error is not None and answered_error(self._known[title]) is None:
+                message = f"{error.message}\nso {message}"
             hint = "--update-snapshots keeps the new reply"
             return [Finding(message=message, expected=self._known[title], actual=actual, where=place, hint=hint)]
         if not sound:

@@ -18,17 +18,21 @@ from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.compose import compose_reply
 from mcp_conductor.protocol.dialect import DIALECTS, METHOD_NOT_FOUND, named_in
 from mcp_conductor.protocol.ledger import Exchange
-from mcp_conductor.protocol.message import Message
+from mcp_conductor.protocol.message import Message, compact
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
 from mcp_conductor.recording.dialogue import Asked, Dialogue, Question, shown_request
 from mcp_conductor.recording.flows import Flow, leaves, pick, values_in
+from mcp_conductor.recording.format import FIRST_SESSION
+from mcp_conductor.recording.http_sessions import SESSION_HEADER, header_of
 from mcp_conductor.recording.opening import OPENINGS, opening_of
+from mcp_conductor.recording.reader import Recording
 from mcp_conductor.suites.matching.paths import spelled
 from mcp_conductor.suites.verifying.alignment import Alignment
 from mcp_conductor.text.redaction import REDACTED, Redactor
 from mcp_conductor.values import dataclass
 
+HANDSHAKE = "initialize"
 _LATE_SECONDS = 0.5  # for notifications that may come after the last reply
 _LOOK_SECONDS = 0.02
 _POLL_SECONDS = 0.1
@@ -48,6 +52,7 @@ class Played:
     new: list[Message] = field(default_factory=list)  # questions that the recording does not have
     left_out: frozenset[int] = frozenset()  # requests that are not sent again, by their numbers
     lost: TransportError | None = None  # the server went away
+    refused: bool = False  # the handshake, after which nothing more was sent
     server: Json = field(default_factory=dict)
     version: str | None = None
 
@@ -62,7 +67,43 @@ def refuse_redacted(dialogue: Dialogue) -> None:
         number = "" if asked is None else f" (request {asked.number})"
         raise UsageError(
             f"the recording cannot be played: {spelled(path)} of {what}{number} is a secret that was left out of it",
-            hint="record it again with a value that is no secret",
+            hint="record it again, with --keep PATH if it only looks secret",
+        )
+
+
+def refuse_mixed(recording: Recording, session: int | None) -> None:
+    """Raise UsageError if SESSION has what several clients said, which nothing in the recording tells apart.
+
+    Over HTTP, that is so where a server gives no session ids, and clients opened sessions at the same time: then two
+    requests have the same id, or `initialized` comes twice.
+    """
+    if recording.header is None or recording.header.transport != "http":
+        return
+    named: set[int] = set()
+    opened: dict[int, int] = {}  # how often a client said that it was
+    seen: set[tuple[int, str]] = set()
+    twice: set[int] = set()
+    for frame, each, *_ in recording.entries:
+        if frame.source == "http" and header_of(frame.text, SESSION_HEADER) is not None:
+            named.add(each)
+        elif frame.source == "client":
+            for message in frame.messages():
+                if message.method == "notifications/initialized":
+                    opened[each] = opened.get(each, 0) + 1
+                elif message.kind == "request":
+                    key = each, f"{compact(message.id)} {message.method}"
+                    twice |= {each} if key in seen else set()
+                    seen.add(key)
+    sessions = recording.sessions()
+    mixed = {each for each in sessions if each not in named and (each in twice or opened.get(each, 0) > 1)}
+    if session is None:
+        session = sessions[0] if sessions else FIRST_SESSION
+    # One whose messages stand in another has none of its own beyond the opening.
+    if session not in named and mixed and len(sessions) > 1:
+        raise UsageError(
+            f"session {session} cannot be played: the server gave no session ids, and several clients spoke at once, "
+            "so that their requests cannot be told apart",
+            hint="record one client at a time, or over stdio",
         )
 
 
@@ -99,6 +140,10 @@ async def play(
     return played
 
 
+class _RefusedError(Exception):
+    """The server answered the handshake with an error, where the recorded one did not."""
+
+
 class _Player:
     """One recording on one session."""
 
@@ -130,6 +175,8 @@ class _Player:
             await self._late_notices()
         except TransportError as error:
             self._played.lost = error
+        except _RefusedError:
+            self._played.refused = True
 
     def _now(self, message: Message) -> Json:
         """What the client said, with the values of now."""
@@ -159,10 +206,16 @@ class _Player:
             self._played.problems[asked.number] = error
             raise
         except ConductorError as error:
+            if asked.method == HANDSHAKE:  # without one, nothing else may be said
+                lost = TransportError(f"no answer to {HANDSHAKE}: {error.message}", hint="--timeout TIME waits longer")
+                self._played.problems[asked.number] = lost
+                raise lost from error
             self._played.problems[asked.number] = error
             return
         if reply is None:
             return
+        if asked.method == HANDSHAKE and reply.kind != "result" and asked.result:
+            raise _RefusedError
         if asked.method in OPENINGS:
             self._open(asked.method, reply)
         for flow in self._flows.get(asked.number, ()):
@@ -170,7 +223,7 @@ class _Player:
 
     def _open(self, method: str, reply: Message) -> None:
         result = reply.result if reply.kind == "result" and isinstance(reply.result, dict) else {}
-        dialect = DIALECTS.get(str(result.get("protocolVersion"))) if method == "initialize" else self._session.dialect
+        dialect = DIALECTS.get(str(result.get("protocolVersion"))) if method == HANDSHAKE else self._session.dialect
         if dialect is not None:
             self._session.settle(dialect, result)
             self._played.version = dialect.version

@@ -11,21 +11,25 @@ from mcp_conductor.protocol.paging import cursor_in, with_cursor
 from mcp_conductor.protocol.transcript import Frame
 from mcp_conductor.recording.dialogue import Asked, Dialogue, Question, shown_request
 from mcp_conductor.report.model import Finding, Outcome, Status
+from mcp_conductor.suites.matching.differences import shown
 from mcp_conductor.suites.matching.expected import Expected, Plain
-from mcp_conductor.suites.matching.paths import JsonPath, parse_path
+from mcp_conductor.suites.matching.paths import parse_path
 from mcp_conductor.suites.running.normalization import comparable
-from mcp_conductor.suites.verifying.alignment import Alignment, without
-from mcp_conductor.suites.verifying.playing import AT_ANY_TIME, Played
+from mcp_conductor.suites.verifying.alignment import Alignment, Equalities, Ignored, unfolded
+from mcp_conductor.suites.verifying.playing import AT_ANY_TIME, HANDSHAKE, Played
 
 # What differs although nothing has changed, or always between two versions of a server.
 _NEVER_COMPARED = ("version",)
 _ARROWS = {"client": "-->", "server": "<--"}
 _LATER = "the server went away before"
+_NO_HANDSHAKE = "there was no handshake before it"
 _REFUSED = "the server refused it, and the client began otherwise"
+_MAX_BROKEN = 10  # warnings
+_WHOLE = ("questions", "notifications", "progress")  # what --ignore names besides parts of answers
 _CHANGES = ("/list_changed", "/updated")  # how notifications end that no request is the reason of
 
 
-def read_ignored(texts: Sequence[str]) -> list[JsonPath]:
+def read_ignored(texts: Sequence[str]) -> list[Ignored]:
     """The paths of --ignore; raises UsageError."""
     paths = []
     for text in texts:
@@ -35,8 +39,19 @@ def read_ignored(texts: Sequence[str]) -> list[JsonPath]:
             raise UsageError(f"--ignore {text} is not a path: {error}") from error
         if len(path.parts) != 1 or path.parts[0].pipe is not None:
             raise UsageError(f"--ignore {text}: a path with | names no part of an answer")
-        paths.append(path)
+        paths.append(Ignored(path))
     return paths
+
+
+def nowhere(ignored: Sequence[Ignored]) -> Iterator[Finding]:
+    """Say which of the paths were nothing in any answer, so that they excused nothing."""
+    for each in ignored:
+        if each.path.text in _WHOLE or each.matched:
+            continue
+        why = "is nothing in any answer"
+        if each.text is not None:
+            why = f"leads into a text that is not JSON: {shown(each.text)}"
+        yield Finding(message=f"--ignore {each.path.text} {why}", warning=True)
 
 
 class Verification:
@@ -48,7 +63,7 @@ class Verification:
         played: Played,
         *,
         alignment: Alignment,
-        ignored: Sequence[JsonPath],
+        ignored: Sequence[Ignored],
         group: str,
         over_http: bool = False,
         keeps_all: bool = True,
@@ -59,6 +74,8 @@ class Verification:
         self._alignment = alignment
         alignment.carry(played.carried)
         self._ignored = ignored
+        self._equalities = Equalities()
+        self._broken: list[tuple[Asked, str]] = []
         self._group = group
         self._over_http = over_http
         self._keeps_all = keeps_all
@@ -72,19 +89,21 @@ class Verification:
 
     def outcomes(self) -> Iterator[Outcome]:
         """One for each request of the recording, in order."""
-        gone = False
+        gone = unopened = False
         for asked in self._recorded.asked:
             now = self._now.get(asked.number)
             problem = self._played.problems.get(asked.number)
             if asked.number in self._played.left_out:
                 yield self._outcome(asked, "skipped", reason=_REFUSED)
+            elif now is None and self._played.refused:
+                yield self._outcome(asked, "not-run", reason=_NO_HANDSHAKE)
             elif gone or (now is None and self._played.lost is not None):
-                yield self._outcome(asked, "not-run", reason=_LATER)
+                yield self._outcome(asked, "not-run", reason=_NO_HANDSHAKE if unopened else _LATER)
             elif not asked.awaited:
                 reason = "the client cancelled it" if asked.cancelled else "the recording has no answer to it"
                 yield self._outcome(asked, "skipped", reason=reason)
             elif isinstance(problem, TransportError) and problem is self._played.lost:
-                gone = True
+                gone, unopened = True, asked.method == HANDSHAKE
                 yield self._outcome(asked, "errored", (_told(problem),), stderr=problem.stderr, cause="server")
             elif problem is not None:
                 yield self._outcome(asked, "failed", (_told(problem),))
@@ -117,13 +136,20 @@ class Verification:
         )
 
     def warnings(self) -> tuple[Finding, ...]:
-        """What is new, and belongs to no request."""
+        """What is new and belongs to no request, and which values that may differ are equal no longer, or now."""
         placed = {each.message.text for asked in self._now.values() for each in asked.questions}
-        return tuple(
+        new = (
             Finding(message=f"the server asked for {each.method}, which it did not in the recording", warning=True)
             for each in self._played.new
             if each.text not in placed
         )
+        broken = (
+            Finding(
+                message=f"{shown_request(asked.method, asked.request.params)} ({asked.number}): {text}", warning=True
+            )
+            for asked, text in self._broken[:_MAX_BROKEN]
+        )
+        return (*new, *broken)
 
     # One request.
 
@@ -137,9 +163,14 @@ class Verification:
             cursor = cursor_in(asked.method, came)
             if cursor is not None and cursor_in(asked.method, was) is not None:
                 was = with_cursor(was, cursor)
-            for path in self._ignored:
-                was, came = without(was, path), without(came, path)
+            for each in self._ignored:
+                was, came = each.without(was), each.without(came)
+            self._broken += [(asked, text) for text in self._equalities.broken(*unfolded(was, came))]
             yield from self._of_documents(was, came)
+        elif any(not each.matched for each in self._ignored):
+            came = _document(now.reply)
+            for each in self._ignored:
+                came = each.without(came)
         if not self._ignores("questions"):
             yield from self._of_questions(asked.questions, now.questions)
         if not self._ignores("notifications"):
@@ -149,9 +180,10 @@ class Verification:
             yield Finding(message=f"no progress came; the recording has {count} of it", path="progress")
 
     def _ignores(self, member: str) -> bool:
-        return any(path.text == member for path in self._ignored)
+        return any(each.path.text == member for each in self._ignored)
 
     def _of_documents(self, was: Any, came: Any, under: str = "") -> Iterator[Finding]:
+        was, came = unfolded(was, came)
         aligned = self._alignment.aligned(was, came)
         for each in Expected(Plain(aligned)).check(came):
             path = f"{under}.{each.path}" if under and each.path else under or each.path

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 from tests import prefork
+from tests.e2e.checks.proofs import assert_proven
 
 from mcp_conductor.checks.engine.run import Options
 from mcp_conductor.checks.harness.run import check_client
 from mcp_conductor.checks.harness.run_client import Command
 from mcp_conductor.checks.harness.scenario import PLAIN, WATCHED
-from mcp_conductor.checks.requirements import LEVELS, requirement
+from mcp_conductor.checks.requirements import LEVELS
 
 HERE = Path(__file__).parent
 CONDUCTOR = (sys.executable, "-c", "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())")
@@ -25,6 +26,7 @@ PATIENT = frozenset(name for name, each in WATCHED.items() if each.scenarios and
 SHOWN = {
     "base-response-result-xor-error-client": ("pings",),
     "base-error-shape-client": ("pings",),
+    "base-response-id-echo-client": ("pings", "questions"),
     "taske-client-no-cancelled": ("tasks",),
 }
 PLACES = {"stdio": ("--", "{server}"), "http": ("--url", "{url}")}
@@ -59,19 +61,19 @@ def verdicts_of():
 
 @pytest.fixture(params=["shown", pytest.param("anywhere", marks=pytest.mark.slow)])
 def reported(request, verdicts_of):
-    """Assert that the client breaks NAME, and no other MUST but those in ALSO: in the scenarios that show it, or in all."""
+    """Assert that the client breaks NAME, and nothing else but those in ALSO: in the scenarios that show it, or in all."""
 
     async def look(command, name, also=(), **options):
-        # What cannot fail, or cannot be seen without a token, need not be played.
-        skip = (PATIENT | {"auth-client"}) - {name, *also, *options.get("only", ())}
-        levels = ("MUST",) if requirement(name).level == "MUST" else LEVELS
+        # What cannot fail, or cannot be seen without a token, need not be played; the polite client has deprecated features.
+        skip = (PATIENT | {"auth-client", "deprecated-features-client"}) - {name, *also, *options.get("only", ())}
         if request.param == "shown" and "only" not in options:
             options["scenarios"] = WATCHED.get(name).scenarios or SHOWN.get(name, (PLAIN,))
-        outcomes = await verdicts_of(command, skip=skip, levels=levels, **options)
+        outcomes = await verdicts_of(command, skip=skip, **options)
         findings = {each.id: each.findings for each in outcomes.values() if each.findings}
         assert outcomes[name].findings, (outcomes[name], findings)
-        failed = {each.id for each in outcomes.values() if each.status == "failed"}
-        assert failed - {name} == set(also), {each: findings[each] for each in failed}
+        assert findings.keys() - {name} == set(also), findings
+        for each in outcomes.values():
+            assert_proven(each)
 
     return look
 

@@ -105,10 +105,7 @@ async def test_a_client_that_only_connects_passes_what_it_showed_and_gets_no_gra
     assert passed(verdicts.outcomes) == BARE[transport]
     assert [each.id for each in verdicts.outcomes if each.findings] == []
     reason = "the client never made a request after it was connected"
-    assert metrics([grade(verdicts.outcomes, verdicts.version)], verdicts.partial) == {
-        "score": 100.0,
-        "ungraded": reason,
-    }
+    assert metrics([grade(verdicts.outcomes, verdicts.version)], verdicts.partial) == {"ungraded": reason}
     reasons = {each.id: each.reason for each in verdicts.outcomes}
     assert reasons["resources-subscribe-gated-client"] == "the client never sent resources/subscribe"
     assert reasons["lifecycle-respect-negotiated-client-strict"] == reason

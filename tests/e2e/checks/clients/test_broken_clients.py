@@ -77,7 +77,7 @@ BROKEN = {
     "elicit-complete-unknown-client": RAISES.format("notifications/elicitation/complete"),
     "cancel-notification-shape-client": 'def more(self): self.notify("notifications/cancelled", reason="none")',
     "cancel-only-own-active-client": 'def more(self): self.notify("notifications/cancelled", requestId="never")',
-    "ping-response-client": 'def pong(self, params): return {"result": {"pong": True}}',
+    "ping-response-client": 'def pong(self, params): return {"result": "pong"}',
     "roots-list-array-client": 'def roots(self, params): return {"result": {}}',
     "roots-item-uri-client": 'def roots(self, params): return {"result": {"roots": [{"uri": "https://example.com"}]}}',
     "roots-listchanged-sent-client": """
@@ -171,13 +171,58 @@ async def test_a_broken_rule_is_reported_and_no_other(name, broken, reported):
     ("name", "change", "also"),
     [
         ("base-response-id-echo-client", 'def answers(self, message, request):\n    if isinstance(message, dict) and "id" in message and "method" in message:\n        message = {**message, "id": str(message["id"])}\n    return super().answers(message, request)', ()),
-        ("roots-capability-declared-client", 'capabilities = {}\ndef answer(self, method, params):\n    return self.roots(params) if method == "roots/list" else super().answer(method, params)', ("lifecycle-capabilities-declared-client",)),
-        ("sampling-capability-declared-client", 'capabilities = {}\ndef answer(self, method, params):\n    return self.sample(params) if method == "sampling/createMessage" else super().answer(method, params)', ("lifecycle-capabilities-declared-client",)),
-        ("elicit-capability-declared-client", 'capabilities = {}\ndef answer(self, method, params):\n    return self.elicit(params) if method == "elicitation/create" else super().answer(method, params)', ("lifecycle-capabilities-declared-client",)),
+        ("base-response-id-echo-client", 'def answers(self, message, request):\n    if isinstance(message, dict) and str(message.get("id")).isdigit() and "method" in message:\n        message = {**message, "id": int(message["id"])}\n    return super().answers(message, request)', ()),
+        ("base-response-id-echo-client", 'def answers(self, message, request):\n    if isinstance(message, dict) and message.get("id") == 1001 and "method" in message:\n        super().answers(message, request)\n    return super().answers(message, request)', ()),
+        ("base-response-id-echo-client", 'def answers(self, message, request):\n    if isinstance(message, dict) and "id" in message and "method" in message:\n        message = {**message, "id": str(message["id"]) + "-1"}\n    return super().answers(message, request)', ()),
+        ("roots-item-uri-client", 'def roots(self, params): return {"result": {"roots": [{"name": "home"}]}}', ()),
+        ("base-notification-shape-client", 'def initialized(self): self.link.send(self.request_of("notifications/initialized", {}))', ()),
+        ("lifecycle-version-client-disconnect", 'def initialize(self):\n    result = super().initialize()\n    return {**result, "protocolVersion": self.version}', ()),
+        ("roots-capability-declared-client", 'capabilities = {}\ndef answer(self, method, params):\n    return self.roots(params) if method == "roots/list" else super().answer(method, params)', ()),
+        ("sampling-capability-declared-client", 'capabilities = {}\ndef answer(self, method, params):\n    return self.sample(params) if method == "sampling/createMessage" else super().answer(method, params)', ()),
+        ("elicit-capability-declared-client", 'capabilities = {}\ndef answer(self, method, params):\n    return self.elicit(params) if method == "elicitation/create" else super().answer(method, params)', ()),
     ],
 )  # fmt: skip
 async def test_a_broken_answer_is_reported(name, change, also, broken, reported):
     await reported(broken(change), name, also)
+
+
+async def test_a_client_that_answers_twice_in_one_scenario_only_is_reported(broken, verdicts_of):
+    change = """
+        def answer(self, method, params):
+            answer = super().answer(method, params)
+            if self.batched:
+                self.link.send({"jsonrpc": "2.0", "id": "alone-1", **answer})
+            return answer
+        batched = False
+        def answers(self, message, request):
+            self.batched = isinstance(message, dict) and message.get("id") == "alone-1"
+            return super().answers(message, request)
+    """
+    name = "base-response-id-echo-client"
+    outcomes = await verdicts_of(broken(change, version=R2), only=(name,), scenarios=("batch",))
+    [finding] = outcomes[name].findings
+    assert finding.message == 'the request "alone-1" is answered a second time'
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "cursor.strip()", 'cursor.rstrip("=")', "int(cursor) if cursor.isdigit() else cursor", 'cursor.lstrip("0")',
+        'float(cursor) if "e" in cursor and cursor[0].isdigit() else cursor', 'json.dumps(json.loads(cursor), indent=1) if cursor[0] == "{" else cursor',
+        "urllib.parse.unquote(cursor)", "urllib.parse.quote(cursor)", 'unicodedata.normalize("NFC", cursor)',
+    ],
+)  # fmt: skip
+async def test_a_client_that_changes_cursors_is_reported(changed, broken, reported):
+    change = f"""
+        def next_cursor(self, page):
+            cursor = page.get("nextCursor")
+            return cursor and ({changed})
+    """
+    await reported(
+        broken(change, before="import unicodedata, urllib.parse"),
+        "pagination-client-opaque",
+        only=("pagination-client-opaque",),
+    )
 
 
 async def test_messages_in_several_lines_are_reported(broken, reported):
@@ -227,9 +272,9 @@ async def test_initialize_in_a_batch_is_reported(broken, reported):
             self.link.send([request])
             return json.loads(self.link.process.stdout.readline())["result"]
     """
-    await reported(
-        broken(change, version=R2), "batch-initialize-excluded-client", only=("batching", "lifecycle", "base")
-    )
+    latest = ("lifecycle-version-client-latest",)  # it speaks newer revisions than it asks for
+    groups = ("batching", "lifecycle", "base")
+    await reported(broken(change, version=R2), "batch-initialize-excluded-client", latest, only=groups)
 
 
 async def test_old_sampling_content_is_reported(broken, reported):

@@ -93,7 +93,8 @@ AFTERWARDS = {
 def test_a_client_that_goes_wrong_later_is_still_judged(how, check, script):
     client = script(f"{AFTERWARDS[how]}\nsys.exit(Client(sys.argv).main())")
     done = check(f"{client} -- {{server}}", "--timeout", "2s", "--only", "lifecycle-initialized-sent-client")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    assert all(line.startswith("checking ") for line in done.stderr.splitlines()), done.stderr  # where it takes long
     assert "1 passed" in done.stdout
 
 

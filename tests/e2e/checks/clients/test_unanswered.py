@@ -123,3 +123,35 @@ async def test_a_client_that_is_ended_while_it_is_slowly_answering_is_not_blamed
     name = "sampling-unsupported-client"
     outcomes = await verdicts_of(broken(change), only=(name, "ping"), timeout=1.0)
     assert "failed" not in {each.status for each in outcomes.values()}, outcomes
+
+
+SILENCE = "versioning-client-fallback-on-silence"
+FALLS_BACK = """
+    def open_modern(self):
+        {first}
+        try:
+            super().open_modern()
+        except Refused:
+            self.version, self.modern = "2025-11-25", False
+            self.open_handshake()
+"""
+
+
+async def silence_judged(broken, verdicts_of, timeout, first):
+    client = broken(FALLS_BACK.format(first=first), version="2026-07-28")
+    only = (SILENCE, "versioning-client-fallback-not-code-keyed")
+    return (await verdicts_of(client, "2026-07-28", only=only, skip=(), timeout=timeout))[SILENCE]
+
+
+async def test_a_client_that_is_ended_after_a_short_silence_is_not_blamed(broken, verdicts_of):
+    outcome = await silence_judged(broken, verdicts_of, 3.0, "pass")
+    assert outcome.status == "skipped"
+    assert outcome.reason.startswith("inconclusive: the client was ended after ")
+
+
+async def test_silence_counts_from_the_request_that_is_not_answered(broken, verdicts_of):
+    """The client starts slowly, and ends by itself a second after its request."""
+    first = "import signal, time; time.sleep(2); signal.alarm(1)"
+    outcome = await silence_judged(broken, verdicts_of, 15.0, first)
+    told = [f"the client did not send initialize within {seconds} s of silence" for seconds in (1, 2)]
+    assert outcome.findings[0].message in told  # with its start, it ran for three seconds at least

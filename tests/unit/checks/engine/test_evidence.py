@@ -59,6 +59,49 @@ def test_a_judge_that_names_no_message_has_no_proof_among_those_of_others():
     assert (wire, finding.said) == ([], None)
 
 
+def test_the_answer_of_a_client_is_proven_by_the_question_and_not_by_what_comes_next():
+    question = '<-- {"jsonrpc":"2.0","id":"q","method":"roots/list"}'
+    answer = '--> {"jsonrpc":"2.0","id":"q","result":{"roots":[{}]}}'
+    lines = [ASKED, question, answer, ANSWERED]
+    _, wire = excerpted([fault("no uri", json.loads(answer[4:]))], lines, alone=False, nearest=True)
+    assert wire == [question, answer]
+
+
+def test_a_request_is_proven_by_itself_and_its_own_answer():
+    _, wire = excerpted([fault("odd", json.loads(ASKED[4:]))], LINES, alone=False, nearest=True)
+    assert wire == [ASKED, ANSWERED]
+
+
+CANCELLED = '--> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}'
+
+
+def test_the_answer_to_a_cancelled_request_is_proven_with_the_cancellation():
+    _, wire = excerpted([fault("answered", json.loads(ANSWERED[4:]))], [ASKED, CANCELLED, ANSWERED, PINGED], alone=True)
+    assert wire == [ASKED, CANCELLED, ANSWERED]
+
+
+def test_progress_on_a_cancelled_request_is_proven_with_the_request_and_the_cancellation():
+    asked = '--> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"progressToken":"t"}}}'
+    report = '<-- {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":2}}'
+    _, wire = excerpted([fault("goes on", json.loads(report[4:]))], [asked, CANCELLED, PINGED, report], alone=True)
+    assert wire == [asked, CANCELLED, report]
+
+
+def test_silence_after_a_cancellation_is_proven_with_the_cancellation():
+    _, wire = excerpted([fault("silent")], [ASKED, CANCELLED, PINGED], alone=True)
+    assert wire == [ASKED, CANCELLED, PINGED]
+
+
+def test_a_finding_without_a_message_is_proven_by_the_method_that_it_names():
+    _, wire = excerpted([fault("tools/list has no header", {"a": "b"})], LINES, alone=False, nearest=True)
+    assert wire == [ASKED, ANSWERED]
+
+
+def test_what_a_program_printed_is_not_shown_as_a_message():
+    _, wire = excerpted([fault("gave up", "error: no")], LINES, alone=False, nearest=True)
+    assert wire == [PINGED, PONGED]
+
+
 def test_a_text_that_is_no_message_is_its_own_proof():
     _, wire = excerpted([fault("noise", "hello")], [ASKED, "<-- hello", ANSWERED], alone=False)
     assert wire == ["<-- hello"]

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_conductor.checks.engine.grade import LEAST, LETTERS, MUST_CAP, WEIGHTS, grade, metrics, unseen
+from mcp_conductor.checks.engine.grade import LETTERS, grade, metrics, unseen
+from mcp_conductor.checks.requirements import SEVERITIES
 from mcp_conductor.report.model import Outcome
 
 
@@ -28,20 +29,20 @@ def letter(*outcomes):
     [
         ([], "A"),
         ([("warned", "minor")], "A"),
-        ([("failed", "minor")], "A"),  # a known limit of an SDK: a MUST, but minor
-        ([("warned", "minor")] * 30, "B"),
+        ([("warned", "minor")] * 13, "A"),
+        ([("warned", "minor")] * 14, "B"),
         ([("failed", "major")], "C"),
         ([("failed", "major"), *[("warned", "minor")] * 30], "C"),
-        ([("failed", "major")] * 25, "C"),
-        ([("failed", "major")] * 40, "D"),
+        ([("failed", "major")] * 20, "C"),
+        ([("failed", "major")] * 21, "E"),
         ([("failed", "critical")], "D"),
         ([("failed", "critical")] * 3, "D"),
         ([("warned", "critical")], "D"),  # a server that dies by what only SHOULD be answered
-        ([("failed", "critical")] * 40, "E"),
-        ([("failed", "critical")] * 70, "F"),
+        ([("failed", "critical")] * 60, "E"),
+        ([("failed", "critical")] * 61, "F"),
     ],
 )
-def test_the_grade_is_the_lower_of_the_letter_of_the_score_and_the_cap(broken, expected):
+def test_the_letter_says_what_is_broken_and_how_much_of_what_was_seen(broken, expected):
     assert letter(*kept(), *(outcome(*each) for each in broken)) == expected
 
 
@@ -67,13 +68,12 @@ def test_there_is_no_grade_where_nothing_was_seen():
 
 
 def test_a_worse_server_has_never_a_better_grade():
-    """One more thing that is broken lowers the score, or leaves it; and never raises the letter."""
-    seen = [outcome("passed", severity) for severity in WEIGHTS for _ in range(4)]
+    """One more thing that is broken never raises the letter."""
+    seen = [outcome("passed", severity) for severity in SEVERITIES for _ in range(4)]
     before = grade(seen, "v")
     for index, each in enumerate(seen):
         seen[index] = outcome("failed", each.severity)
         after = grade(seen, "v")
-        assert after.score <= before.score
         assert after.letter >= before.letter
         before = after
     assert before.letter == "F"
@@ -89,10 +89,15 @@ def test_a_worse_server_has_never_a_better_grade():
             [("failed", "major", name) for name in "abcde"],
             "5 MUSTs are broken: a, b, c and 2 more",
         ),
-        ([("warned", "minor", "a"), ("failed", "minor", "b")], "2 minor requirements are broken: a, b"),
+        (
+            [("failed", "major", f"m{number}") for number in range(30)] + [("failed", "critical", "a")],
+            "31 of 91 MUSTs are broken: a, m0, m1 and 28 more",
+        ),
+        ([("warned", "minor", "a")], "no MUST is broken; 1 of 41 recommendations is not followed"),
+        ([("warned", "minor", name) for name in "ab"], "no MUST is broken; 2 of 42 recommendations are not followed"),
     ],
 )
-def test_the_reason_names_what_decides(broken, reason):
+def test_the_reason_says_what_decides(broken, reason):
     assert grade([*kept(), *(outcome(*each) for each in broken)], "2025-11-25").reason == reason
 
 
@@ -104,42 +109,34 @@ def test_a_server_that_went_away_is_told_before_anything_else():
 def test_of_several_revisions_the_worst_is_shown_and_named():
     good = grade(kept(), "2025-06-18")
     bad = grade([*kept(), outcome("failed", "major", "a")], "2025-11-25")
+    broken = {"letter": "C", "reason": "a MUST is broken: a", "broken": {"musts": 1, "recommendations": 0}}
     assert metrics([good, bad]) == {
-        "score": bad.score,
         "grade": {
-            "letter": "C",
-            "cap": "C",
-            "reason": "a MUST is broken: a",
+            **broken,
             "revision": "2025-11-25",
             "perRevision": {
-                "2025-06-18": {"letter": "A", "cap": None, "reason": "all that was seen is kept", "score": 100.0},
-                "2025-11-25": {"letter": "C", "cap": "C", "reason": "a MUST is broken: a", "score": bad.score},
+                "2025-06-18": {
+                    "letter": "A",
+                    "reason": "all that was seen is kept",
+                    "broken": {"musts": 0, "recommendations": 0},
+                },
+                "2025-11-25": broken,
             },
         },
     }
 
 
-def test_of_revisions_with_the_same_letter_the_one_with_the_lower_score_is_shown():
+def test_of_revisions_with_the_same_letter_the_one_where_more_is_broken_is_shown():
     one = grade([*kept(), outcome("failed", "major", "a")], "2025-06-18")
     two = grade([*kept(), outcome("failed", "major", "a"), outcome("warned", "minor", "b")], "2025-11-25")
     assert metrics([one, two])["grade"]["revision"] == "2025-11-25"
 
 
-def test_a_check_of_a_part_has_a_score_and_no_letter():
-    assert metrics([grade(kept(), "v")], "--only leaves something out") == {
-        "score": 100.0,
-        "ungraded": "--only leaves something out",
-    }
+def test_a_check_of_a_part_has_no_letter():
+    assert metrics([grade(kept(), "v")], "--only leaves something out") == {"ungraded": "--only leaves something out"}
 
 
-def test_letters_go_down_with_the_score():
-    assert list(LEAST) == list(LETTERS)
-    assert sorted(LEAST.values(), reverse=True) == list(LEAST.values())
-    assert MUST_CAP < "D"
-
-
-def test_the_manual_has_the_same_figures():
+def test_the_manual_has_the_same_words():
     manual = (Path(__file__).parents[4] / "docs" / "check.md").read_text(encoding="utf-8")
-    assert f"| the score is at least | {' | '.join(f'{least:g}' for least in LEAST.values())} |" in manual
-    for severity, weight in WEIGHTS.items():
-        assert f"| {severity} | {weight} | " in manual
+    for letter, meaning in LETTERS.items():
+        assert f"| {letter} | {meaning.format(subject='server')} |" in manual

@@ -56,15 +56,6 @@ def test_every_requirement_holds_in_some_revision():
     assert [each.id for each in requirements().values() if not each.revisions] == []
 
 
-def test_a_known_limit_names_the_packages_and_is_minor():
-    limited = [each for each in requirements().values() if each.limit is not None]
-    assert "batch-receive-server" in {each.id for each in limited}
-    assert {(each.severity, (each.limit or "")[: len("known limit of ")]) for each in limited} == {
-        ("minor", "known limit of ")
-    }
-    assert all("≤" in (each.limit or "") for each in limited)
-
-
 def test_some_requirements_are_those_of_the_whole_in_the_same_order():
     whole = [each for each in requirements().values() if each.group == "tools" and each.level in ("MUST", "MAY")]
     names = {each.id for each in requirements().values() if each.group == "tools"}

@@ -1,6 +1,7 @@
 """The screen of a check: groups, warnings, failures, a summary; ids in every line about a requirement."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -129,3 +130,16 @@ def test_a_revision_in_which_nothing_was_run_is_not_in_order():
 @pytest.mark.parametrize(("outcomes", "ink"), [((), 33), ((check("a", "skipped"),), 33), ((check("a"),), 32)])
 def test_the_summary_is_green_only_where_something_was_seen(outcomes, ink):
     assert f"\x1b[{ink}" in shown(*outcomes, colour=True).splitlines()[-1]
+
+
+def test_what_is_of_the_framework_stands_in_a_part_of_its_own_below_what_is_the_authors():
+    theirs = replace(
+        check("a", "skipped", findings=["an unknown tool is not refused"], reason="of the SDK 1.2"), framework="SDK 1.2"
+    )
+    text = shown(theirs, check("b", "failed", findings=["no name"]))
+    assert text.index("FAIL  b (MUST)") < text.index(
+        "of the SDK 1.2, not counted (--all-findings counts it):\n  a (MUST)  an"
+    )
+    assert "1 failed, 1 of the SDK in " in text
+    assert "failed as expected" not in text
+    assert "of the SDK 1.2" not in shown(theirs, verbosity=-1)

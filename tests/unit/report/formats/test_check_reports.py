@@ -1,11 +1,13 @@
 """Every report of a check names requirements by their ids, which stay the same when the wording of a statement changes."""
 
 import json
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from mcp_conductor.report.formats import REPORTERS
+from mcp_conductor.report.formats.html import report_data
 from mcp_conductor.report.model import Finding, Outcome, Report
 
 NAME = "tools-item-name"
@@ -77,13 +79,12 @@ def test_markdown_has_a_table_of_ids_levels_and_messages_once_for_all_revisions(
 @pytest.mark.parametrize(
     ("metrics", "line"),
     [
-        ({"score": 81.5}, "Score 81.5 of 100"),
-        ({"score": 81.5, "ungraded": "--only leaves something out"}, "No grade: --only leaves something out"),
-        ({"score": 81.5, "grade": {"letter": "C", "reason": "1 MUST is broken"}}, "**Grade C**: 1 MUST is broken"),
+        ({"ungraded": "--only leaves something out"}, "No grade: --only leaves something out"),
+        ({"grade": {"letter": "C", "reason": "1 MUST is broken"}}, "**Grade C**: 1 MUST is broken"),
         ({"grade": {"letter": "A"}}, "**Grade A**"),
     ],
 )
-def test_markdown_shows_the_grade_or_else_the_score(metrics, line):
+def test_markdown_shows_the_grade_or_why_there_is_none(metrics, line):
     assert f"\n\n{line}\n\n" in written("markdown", check(), **metrics)
 
 
@@ -105,7 +106,7 @@ def test_in_a_check_of_both_sides_every_report_says_whose_side_it_is():
         Outcome(id=f"name-{side}", title="It has a name.", group="base", status="failed", level="MUST", side=side, findings=wrong)
         for side in ("server", "client")
     )  # fmt: skip
-    report = Report(kind="check", target="said.jsonl", outcomes=outcomes, metrics={"score": 0.0, "ungraded": "x"})
+    report = Report(kind="check", target="said.jsonl", outcomes=outcomes, metrics={"ungraded": "x"})
     shown = {name: REPORTERS.get(name).write(report) for name in ("json", "sarif", "junit", "tap", "markdown", "html")}
     for name, sign in {
         "json": '"side": "client"',
@@ -117,3 +118,35 @@ def test_in_a_check_of_both_sides_every_report_says_whose_side_it_is():
     }.items():
         assert sign in shown[name], name
         assert sign.replace("client", "server") in shown[name], name
+
+
+SDK = "TypeScript SDK 1.32.2"
+OF_THE_SDK = replace(check("skipped"), reason=f"of the {SDK}", framework=SDK)
+KNOWN = {"framework": {"name": "TypeScript SDK", "version": "1.32.2", "how": "x"}}
+
+
+def test_what_is_of_the_framework_is_shown_in_every_report_and_fails_none():
+    (case,) = ET.fromstring(written("junit", OF_THE_SDK)).findall(".//testcase")
+    assert case.find("skipped").attrib == {"type": "sdk", "message": f"of the {SDK}"}
+    (result,) = json.loads(written("sarif", OF_THE_SDK))["runs"][0]["results"]
+    assert result["suppressions"] == [{"kind": "external", "justification": f"of the {SDK}"}]
+    (told,) = json.loads(written("json", OF_THE_SDK))["outcomes"]
+    assert (told["status"], told["framework"], told["findings"][0]["path"]) == ("skipped", SDK, "tools[0]")
+    assert "xfail" not in told
+    assert "# TODO" in written("tap", OF_THE_SDK)
+    assert "::error" not in written("github", OF_THE_SDK)
+    assert "::warning" not in written("github", OF_THE_SDK)
+
+
+def test_markdown_counts_what_is_of_the_framework_and_shows_both_grades():
+    grades = {"grade": {"letter": "A", "reason": "x"}, "gradeOfAll": {"letter": "C", "reason": "y"}}
+    text = written("markdown", OF_THE_SDK, **KNOWN, **grades)
+    assert "| of the SDK |" in text
+    assert "**Grade A** (C with what is of the SDK): x" in text
+
+
+def test_the_page_has_both_grades_and_whose_the_finding_is():
+    grades = {"grade": {"letter": "A", "reason": "x"}, "gradeOfAll": {"letter": "C", "reason": "y"}}
+    data = report_data(Report(kind="check", target="x", outcomes=(OF_THE_SDK,), metrics={**KNOWN, **grades}))
+    assert (data["framework"]["title"], data["gradeOfAll"]["letter"]) == (SDK, "C")
+    assert [each["status"] for each in data["outcomes"]] == ["sdk"]

@@ -167,3 +167,8 @@ def test_how_many_were_not_chosen_is_a_property_of_a_suite_without_tests():
     suite = root.findall("testsuite")[-1]
     assert (suite.get("name"), suite.get("tests"), root.get("tests")) == ("deselected", "0", "1")
     assert [each.attrib for each in suite.iter("property")] == [{"name": "deselected", "value": "7"}]
+
+
+def test_what_was_said_is_cut_where_it_is_long():
+    [case] = parsed(outcome("failed", findings=(Finding(message="no"),), wire=("x" * 15_000,) * 4)).iter("testcase")
+    assert len(case.find("system-out").text) == 20_000

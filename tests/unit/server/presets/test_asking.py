@@ -13,6 +13,8 @@ from tests.unit.server.harness import (
     text_of,
 )
 
+from mcp_conductor.server.presets.asking import collect_url_elicitation
+
 REFUSED = {"code": -1, "message": "the user said no"}
 
 
@@ -112,6 +114,17 @@ async def test_collect_url_elicitation_makes_up_an_id_and_is_not_complete_when_d
     await talk.call("collect_url_elicitation", {"message": "Go", "url": "https://example.com/x"})
     assert talk.asked[0]["params"]["elicitationId"]
     assert talk.notified("notifications/elicitation/complete") == []
+
+
+async def test_collect_url_elicitation_asks_for_the_url_of_the_file_if_the_call_has_none():
+    tool = collect_url_elicitation(url="https://example.com/default")
+    talk = Conversation(tool, answers={"elicitation/create": {"action": "decline"}})
+    for arguments, url in (
+        ({}, "https://example.com/default"),
+        ({"url": "https://example.com/x"}, "https://example.com/x"),
+    ):
+        await talk.call("collect_url_elicitation", {"message": "Go", **arguments})
+        assert talk.asked[-1]["params"]["url"] == url
 
 
 async def test_collect_url_elicitation_has_no_id_in_the_modern_era():

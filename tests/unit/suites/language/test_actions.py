@@ -23,6 +23,9 @@ def sent(text, **variables):
         ("call: {tool: add, args: '{{ x }}'}", "tools/call", {"name": "add", "arguments": {"b": 2}}),
         ("call: {tool: add, meta: {progressToken: 1}, task: {ttl: 5}}", "tools/call",
          {"name": "add", "arguments": {}, "_meta": {"progressToken": 1}, "task": {"ttl": 5}}),
+        ("call: {tool: add, arguments: {a: 1}}", "tools/call", {"name": "add", "arguments": {"a": 1}}),
+        ("call: {tool: add, arguments: '{{ x }}'}", "tools/call", {"name": "add", "arguments": {"b": 2}}),
+        ("prompt: {name: letter, arguments: {to: Ada}}", "prompts/get", {"name": "letter", "arguments": {"to": "Ada"}}),
         ("read: file:///a", "resources/read", {"uri": "file:///a"}),
         ("prompt: letter", "prompts/get", {"name": "letter"}),
         ("prompt: {name: letter, args: {to: Ada}}", "prompts/get", {"name": "letter", "arguments": {"to": "Ada"}}),
@@ -75,3 +78,19 @@ def test_what_cannot_be_sent_is_refused_at_its_place(text):
     with pytest.raises(UsageError) as refused:
         sent(text)
     assert refused.value.where is not None
+
+
+@pytest.mark.parametrize(
+    "text", ["call: {tool: add, args: {}, arguments: {}}", "prompt: {name: add, args: {}, arguments: {}}"]
+)
+def test_arguments_have_one_of_their_two_names(text):
+    with pytest.raises(UsageError) as caught:
+        sent(text)
+    assert caught.value.message.endswith("arguments and `args` are the same")
+    assert str(caught.value.where) == f"a.test.mcp.yml:1:{text.index('arguments') + 1}"
+
+
+@pytest.mark.parametrize("key", ["args", "arguments"])
+def test_arguments_of_either_name_are_an_object(key):
+    with pytest.raises(UsageError, match="must be an object"):
+        sent(f"call: {{tool: add, {key}: 5}}")

@@ -36,9 +36,11 @@ def assertion(text):
 @pytest.mark.parametrize(
     "text",
     [
-        "result.tools[*].name contains read_file",
-        "result.tools[*].name not contains delete_file",
-        "result.tools[*].name contains:read_file",
+        "any result.tools[*].name == read_file",
+        "any  result.tools[*].name  not contains write",
+        "result.tools[*].name contains _file",
+        "result.tools[*].name contains:_file",
+        "result.tools[*].name not contains delete",
         "result.content[0].text | json | items  count >= 3",
         "result.content[0].text | json | items | count == 3",
         "result.content[0].text | json | items length < 4",
@@ -101,8 +103,15 @@ def test_a_true_assertion_has_no_complaint(text):
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("result.tools[*].name contains read", "has no element 'read': [\"read_file\",\"write_file\"]"),
-        ("result.tools[*].name contains read_fil", "has no element 'read_fil'; it has 'read_file'"),
+        (
+            "result.tools[*].name contains read",
+            "fails for 1 of 2 values: result.tools[1].name does not contain 'read': 'write_file'",
+        ),
+        (
+            "any result.tools[*].name == list_files",
+            "fails for 2 of 2 values: result.tools[0].name is 'read_file', not 'list_files', and 1 more",
+        ),
+        ("result.tools[name=read_file].name == x", "is 'read_file', not 'x'"),
         ("result.tools[*].nme contains x", "is missing: no element there fits, or has it"),
         ("result.tools count >= 3", "has 2 elements, not at least 3"),
         ("result.n count == 3", "is the number 5, which cannot be counted"),
@@ -155,6 +164,9 @@ def test_a_false_assertion_says_what_is_the_case(text, complaint):
         ("result.n greaterThan", "has nothing after 'greaterThan'", "match:greaterThan:NUMBER"),
         ("== 5", "should begin with a name", "for example"),
         ("result.n @ 5", "cannot read '@ 5'", "for example"),
+        ("any result.n == 5", "has `any`, but selects only one value", "before a path with [*] or a filter"),
+        ("any result.tools[*] count == 5", "has `any`, but counts all values", "without count"),
+        ("any result.tools[*] | count == 5", "has `any`, but selects only one value", "without count"),
     ],
 )
 def test_a_line_that_is_no_assertion_is_refused_where_it_stands(text, message, hint):
@@ -173,36 +185,162 @@ def test_an_assertion_must_be_a_text():
 
 
 SELECTING = {
-    "result": {"tools": [{"name": "a", "note": 1}, {"name": "b"}], "none": []},
+    "result": {
+        "tools": [{"name": "aa", "note": 1, "tags": ["x", "y"]}, {"name": "ab", "tags": []}],
+        "none": [],
+        "lists": [[1, 2], [3]],
+        "texts": ["1", "2", "22"],
+        "same": [5, 5.0],
+    },
     "notifications": [],
 }
 
 
 @pytest.mark.parametrize(
-    ("text", "holds"),
+    ("text", "of_all", "of_any"),
     [
-        ("result.tools[name=a] exists", True),
-        ("result.tools[name=nosuch] exists", False),
-        ("result.tools[name=nosuch].note exists", False),
-        ("result.tools[*].note exists", True),
-        ("result.tools[*].nope exists", False),
-        ("result.none[*] exists", False),
-        ("notifications[method=x] exists", False),
-        ("result.tools[name=nosuch].name != x", False),
-        ("result.tools[name=a].name != x", True),
-        ("result.tools[*].nmae not contains a", False),
-        ("result.tools[*].name not contains z", True),
-        ("result.none[*].name not contains z", True),
-        ("notifications[method=x] count == 0", True),
-        ("notifications[method=x] isEmpty", True),
-        ("notifications[method=x].params.data not contains secret", True),
+        ("result.tools[*].name exists", True, True),
+        ("result.tools[*].note exists", False, True),
+        ("result.tools[*].nope exists", False, False),
+        ("result.none[*] exists", False, False),
+        ("result.none[*].x exists", False, False),
+        ("result.missing[*] exists", False, False),
+        ("result.tools[name=aa] exists", True, True),
+        ("result.tools[name=aa].note exists", True, True),
+        ("result.tools[name=zz].note exists", False, False),
+        ("result.tools[*].nope not exists", True, True),
+        ("result.tools[*].note not exists", False, True),
+        ("result.tools[*].name not exists", False, False),
+        ("result.none[*] not exists", True, False),
+        ("notifications[method=x] not exists", True, False),
+        ("result.missing[*] not exists", True, True),
+        ("result.tools[*].name == aa", False, True),
+        ("result.same[*] == 5", True, True),
+        ("result.tools[*].note == 1", False, True),
+        ("result.none[*] == 1", False, False),
+        ("result.tools[*].name != aa", False, True),
+        ("result.tools[*].name != zz", True, True),
+        ("result.tools[*].note != 2", False, True),
+        ("result.none[*] != 1", False, False),
+        ("result.tools[name=zz].name != x", False, False),
+        ("result.tools[*].name not == aa", False, True),
+        ("result.tools[*].name contains a", True, True),
+        ("result.tools[*].name contains b", False, True),
+        ("result.tools[*].tags contains x", False, True),
+        ("result.tools[*].tags[*] contains x", False, True),
+        ("result.tools[*].name not contains b", False, True),
+        ("result.tools[*].name not contains z", True, True),
+        ("result.tools[*].note not contains z", True, True),
+        ("result.tools[*].nmae not contains a", False, False),
+        ("result.none[*].name not contains z", True, False),
+        ("notifications[method=x].params.data not contains secret", True, False),
+        ("result.tools[*].name startsWith a", True, True),
+        ("result.tools[*].name endsWith b", False, True),
+        ("result.tools[*].name matches /^a.$/", True, True),
+        ("result.tools[*].name matches /b/", False, True),
+        ("result.tools[*].name not matches /b/", False, True),
+        ("result.tools[*].name regex:^a", True, True),
+        ("result.tools[*].name type:string", True, True),
+        ("result.tools[*].note type:number", False, True),
+        ("result.tools[*].tags type:array", True, True),
+        ("result.texts[*] > 1", False, True),
+        ("result.texts[*] >= 1", True, True),
+        ("result.texts[*] between:1:2", False, True),
+        ("result.texts[*] | json == 22", False, True),
+        ("result.texts[*] length == 1", False, True),
+        ("result.texts[*] | length == 1", False, True),
+        ("result.texts[*] | size <= 2", True, True),
+        ("result.tools[*].tags length <= 2", True, True),
+        ("result.tools[*].tags arrayLength:2", False, True),
+        ("result.tools[*].tags arrayContains:x", False, True),
+        ("result.lists[*] == [1, 2]", False, True),
+        ("result.lists[*][*] < 4", True, True),
+        ("result.tools[*].tags isEmpty", False, True),
+        ("result.tools[*].tags not isEmpty", False, True),
+        ("notifications[method=x] isEmpty", False, False),
     ],
 )
-def test_what_is_not_selected_does_not_exist(text, holds):
+def test_a_predicate_is_about_each_of_several_values_and_about_one_after_any(text, of_all, of_any):
+    assert (assertion(text).check(SELECTING) is None) == of_all
+    assert (assertion(f"any {text}").check(SELECTING) is None) == of_any
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("result.tools[*] count == 2", True),
+        ("result.tools[*].note count == 1", True),
+        ("result.tools[*].note | count == 1", True),
+        ("result.tools[*].tags[*] count == 2", True),
+        ("result.tools[*].tags[*] | count == 2", True),
+        ("result.tools[*].nope count == 0", False),  # most likely misspelled
+        ("result.tools[*].nope | count == 0", False),
+        ("result.none[*].nope count == 0", True),
+        ("result.none[*] | count == 0", True),
+        ("result.missing[*] count == 0", False),
+        ("notifications[method=x] count == 0", True),
+        ("result.tools[*] count 2", True),
+        ("result.tools[*] not count == 3", True),
+        ("result.tools[tags.*=x] count == 0", True),
+    ],
+)
+def test_count_is_about_all_values_together(text, holds):
     assert (assertion(text).check(SELECTING) is None) == holds
-    if text.endswith(" exists"):
-        opposite = text.replace(" exists", " not exists")
-        assert (assertion(opposite).check(SELECTING) is None) != holds
+
+
+@pytest.mark.parametrize(
+    ("text", "better"),
+    [
+        ("result.tools[*].note exists", "any result.tools[*].note exists"),
+        ("result.tools[*].name contains aa", "any result.tools[*].name == aa"),
+        ("result.tools[*].name not contains b", "result.tools[*].name != b"),
+        ("result.texts[*] length == 3", "result.texts[*] count == 3"),
+        ("result.texts[*] | length == 3", "result.texts[*] count == 3"),
+        ("result.texts[*] length:3", "result.texts[*] count == 3"),
+        ("result.texts[*] arrayLength:3", "result.texts[*] count == 3"),
+        ("notifications[method=x] isEmpty", "notifications[method=x] count == 0"),
+        ('result.texts[*] == ["1", "2", "22"]', "match:extractField, under `result`, compares the array"),
+        ("result.texts[*] == 5", None),
+        ("result.tools[*].name contains zz", None),
+        ("result.tools[*].name != aa", None),
+        ("result.texts[*] | length == 7", None),
+        ("result.missing[*] | length == 7", None),
+        ("any result.texts[*] == 5", None),
+    ],
+)
+def test_a_line_that_was_once_true_of_the_array_says_how_to_write_it_now(text, better):
+    line = assertion(text)
+    assert line.check(SELECTING) is not None
+    start = "a path to several values means each of them, no longer their array: "
+    assert line.hint(SELECTING) == (better and f"{start}{better.removeprefix(start)}")
+
+
+@pytest.mark.parametrize(
+    ("text", "bytes_"),
+    [
+        ("result.word", 3),  # é is two
+        ("result.map", 14),
+        ("result.list", 8),
+        ("result.none", 4),
+        ("result.half", 3),
+        ("result.word | json", None),
+    ],
+)
+def test_size_is_bytes_of_a_text_or_of_compact_json(text, bytes_):
+    document = {
+        "result": {"word": "é!", "map": {"a": ["é", 1]}, "list": [1, " 2", {}][:2], "none": None, "half": "\ud83d"}
+    }
+    for form in (f"{text} size == {bytes_}", f"{text} | size == {bytes_}"):
+        if bytes_ is None:
+            assert "is missing" in assertion(form.replace("None", "0")).check(document)
+        else:
+            assert assertion(form).check(document) is None, assertion(form).check(document)
+    if bytes_ is not None:
+        assert assertion(f"{text} size < 2").check(document) == f"has {bytes_} bytes, not less than 2"
+
+
+def test_after_json_size_is_a_member():
+    assert assertion("result.text | json | size == 7").check({"result": {"text": '{"size": 7}'}}) is None
 
 
 @pytest.mark.parametrize("text", ["reslt.isError not exists", "tools[0].name == x", "notification[0] exists"])

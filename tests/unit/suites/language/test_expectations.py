@@ -13,6 +13,10 @@ OLD = next(dialect for dialect in DIALECTS.values() if dialect.handshake)
 MODERN = next(dialect for dialect in DIALECTS.values() if not dialect.handshake)
 RESULT = {"jsonrpc": "2.0", "id": 2, "result": {"content": [{"type": "text", "text": "Hello"}], "isError": False}}
 FAILURE = {"jsonrpc": "2.0", "id": 2, "result": {"content": [{"type": "text", "text": "lost"}], "isError": True}}
+TWO_TEXTS = {
+    "id": 2,
+    "result": {"content": [{"type": "text", "text": each} for each in ("lost", "and gone")], "isError": True},
+}
 ERROR = {"jsonrpc": "2.0", "id": 2, "error": {"code": -32602, "message": "no such tool"}}
 
 
@@ -30,8 +34,8 @@ def told(text, reply, *, verbatim=False, **observed):
     ("text", "reply", "messages"),
     [
         ("ok: true", RESULT, []),
-        ("ok: true", FAILURE, ["the result is an error: lost"]),
-        ("ok: true", ERROR, ["there is an error: no such tool"]),
+        ("ok: true", FAILURE, ["the tool answered with an error: lost"]),
+        ("ok: true", ERROR, ["the server answered with an error (code -32602): no such tool"]),
         ("ok: true", {"jsonrpc": "2.0", "id": 2, "result": {"isError": "true"}}, ["the result is an error: isError is a string, neither true nor false"]),
         ("ok: true", {"jsonrpc": "2.0", "id": 2, "result": {"isError": 1}}, ["the result is an error: isError is a number, neither true nor false"]),
         ("ok: false", RESULT, ["the request succeeded, but an error is expected"]),
@@ -39,12 +43,13 @@ def told(text, reply, *, verbatim=False, **observed):
         ("ok: true", {"jsonrpc": "2.0", "id": 2}, ["the result is an error: the reply has neither a result nor an error"]),
         ("error: no such tool", ERROR, []),
         ("error: lost", FAILURE, []),
-        ("error: found", FAILURE, ["result.content[*].text is 'lost', not 'found'"]),
+        ("error: found", FAILURE, ["result.content[0].text is 'lost', not 'found'"]),
+        ("error: found", TWO_TEXTS, ["result.content[*].text is 'lost\\nand gone', not 'found'"]),
         ("error: match:contains:tools", ERROR, ["error.message does not contain 'tools'"]),
         ("error: {code: -32601, message: no such tool}", ERROR, ["error.code is -32602, not -32601"]),
         ("result: {content: match:arrayLength:1, isError: true}", RESULT, ["result.isError is false, not true"]),
         ("result: []", RESULT, ["result is an object, not an array"]),
-        ("result: {}", ERROR, ['the reply is an error, not a result: {"code":-32602,"message":"no such tool"}']),
+        ("result: {}", ERROR, ["the server answered with an error (code -32602): no such tool"]),
         ("response: {result: {match:partial: {isError: false}}}", RESULT, []),
         ("response: match:type:array", RESULT, ["the reply is an object, not an array"]),
         ("response: {jsonrpc: '2.0', id: '2', error: match:any}", ERROR, ["id is the number 2, not the string '2'"]),
@@ -59,6 +64,43 @@ def told(text, reply, *, verbatim=False, **observed):
 )  # fmt: skip
 def test_each_expectation_says_what_is_the_case(text, reply, messages):
     assert told(text, reply, seconds=0.25) == messages
+
+
+LOST = "the tool answered with an error: lost"
+
+
+@pytest.mark.parametrize(
+    ("text", "messages"),
+    [
+        ("result: {content: [{type: text, text: found}], structuredContent: {total: 7}, isError: false}", [LOST]),
+        ("result: {content: [{type: text, text: 'match:contains:found'}]}", [LOST]),
+        ("result: {match:partial: {structuredContent: {total: 7}}}", [LOST]),
+        ("response: {jsonrpc: '2.0', id: 1, result: {content: []}}", [LOST, "id is 2, not 1"]),
+        ("{ok: true, result: {content: []}}", [LOST]),
+        ("asserts: [result.structuredContent.total == 7, result.content count == 2]", [LOST]),
+        ("asserts: [result.isError == false]", [LOST]),
+        ("asserts: [result.isError not exists]", [LOST]),
+        ("{ok: true, asserts: [session.serverInfo.name == 'shop']}",
+         [LOST, "session.serverInfo.name is missing: session has no 'serverInfo'; it has no members at all"]),
+        # An error is what was expected, but another one.
+        ("result: {content: match:arrayLength:2, isError: true}", ["result.content has 1 element, not 2"]),
+        ("result: {content: match:arrayLength:2, isError: match:type:boolean}", ["result.content has 1 element, not 2"]),
+        ("asserts: [result.isError == true, result.content count == 2]", ["result.content has 1 element, not 2"]),
+        ("{ok: false, result: {match:partial: {content: match:arrayLength:2}}}", ["result.content has 1 element, not 2"]),
+        ("response: {jsonrpc: '2.0', id: 1, result: {content: match:any, isError: true}}", ["id is 2, not 1"]),
+    ],
+)  # fmt: skip
+def test_an_error_instead_of_success_is_told_once_and_first(text, messages):
+    assert [each for each in told(text, FAILURE, verbatim=True) if "unexpected" not in each][
+        : len(messages)
+    ] == messages
+
+
+def test_an_error_of_the_server_is_told_in_the_same_way():
+    message = "the server answered with an error (code -32602): no such tool"
+    assert told("response: {result: {content: []}}", ERROR) == [message]
+    assert told("asserts: [result.content count == 1]", ERROR) == [message]
+    assert told("asserts: [error.code == -32601]", ERROR) == ["error.code is -32602, not -32601"]
 
 
 def test_several_differences_are_followed_by_the_whole():

@@ -22,6 +22,49 @@ def load(tmp_path):
     return read
 
 
+SECRET = "key: sk-secret-1\nother: [sk-secret-2\n"
+
+
+@pytest.mark.parametrize("link", [False, True])
+@pytest.mark.parametrize(
+    "naming",
+    ["include: NAME", "tests: [{it: x, parametrize: {file: NAME}}]",
+     "tests: [{it: x, call: x, expect: {result: {'match:schema': {file: NAME}}}}]"],
+    ids=["include", "parametrize", "schema"],
+)  # fmt: skip
+@pytest.mark.parametrize("text", [SECRET, "sk-secret-1: x\ntype: sk-secret-2\n", "- sk-secret-1", "sk-secret-1"])
+@pytest.mark.parametrize("allowed", [False, True])
+def test_a_file_outside_the_directory_needs_permission_and_is_never_quoted(
+    tmp_path, monkeypatch, link, naming, text, allowed
+):
+    secret = tmp_path / "secret.yml"
+    secret.write_text(text)
+    tests = tmp_path / "tests"
+    tests.mkdir()
+    name = "../secret.yml"
+    if link:
+        (tests / "link.yml").symlink_to(secret)
+        name = "link.yml"
+    head = naming.replace("NAME", name)
+    (tests / "a.test.mcp.yml").write_text(f"description: x\n{head}\n{TEST if 'tests:' not in head else ''}\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError) as refused:
+        load_suite("tests/a.test.mcp.yml", Variables(), shown="tests/a.test.mcp.yml", outside=allowed)
+    mistakes = [refused.value, *refused.value.more]
+    told = "".join(f"{each.message}{each.hint}{each.where and each.where.source}" for each in mistakes)
+    assert "sk-secret" not in told
+    assert ("--allow-outside" in told) is not allowed
+
+
+def test_a_file_outside_the_directory_is_read_where_that_is_allowed(tmp_path):
+    (tmp_path / "shared.yml").write_text("vars: {a: 1}")
+    tests = tmp_path / "tests"
+    tests.mkdir()
+    (tests / "a.test.mcp.yml").write_text(f"description: x\ninclude: ../shared.yml\n{TEST}\n")
+    suite = load_suite(str(tests / "a.test.mcp.yml"), Variables(), outside=True)
+    assert suite.files == (str(tmp_path / "shared.yml"),)
+
+
 def lines(steps):
     return [step.given.value["call"] for step in steps]
 

@@ -144,3 +144,21 @@ def test_what_is_wrong_with_steps_is_told_at_their_places(text, lines):
     with pytest.raises(UsageError) as raised:
         step(text, set())
     assert [each.where.line for each in (raised.value, *raised.value.more)] == lines
+
+
+MANY = {"result": {"content": [{"text": "id=1"}, {"uri": "a"}, {"text": '{"n": 2}'}], "none": []}}
+
+
+@pytest.mark.parametrize(
+    ("capture", "value"),
+    [
+        ("'result.content[*].text'", ["id=1", '{"n": 2}']),
+        ("'result.none[*].text'", []),
+        ("'result.content[*].nope'", NOTHING),
+        ("{from: 'result.content[*].text', regex: 'id=(.)'}", ["1"]),
+        ("{from: 'result.content[*].text', json: n}", [2]),
+        ("{from: 'result.content[*].uri', json: n}", NOTHING),
+    ],
+)
+def test_a_capture_of_several_values_is_an_array_of_those_that_are_there(capture, value):
+    assert step(f"{{call: x, capture: {{word: {capture}}}}}").captures["word"].value(MANY) == value

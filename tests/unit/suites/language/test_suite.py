@@ -30,7 +30,7 @@ def loaded(tmp_path, text):
         ("- name: x\n    call: y", 3, "the name of a test goes in `it`"),
         ("- it: x\n    call: y\n    ok: true", 5, "`ok` belongs below `expect`: is the indentation right?"),
         ("- it: x\n    call: y\n    setup: []", 5, "`setup` is for the whole file: put it next to `tests`"),
-        ("- it: x\n    call: {tool: y, arguments: {}}", 4, "the arguments of a tool go in `args`: call: {tool: NAME, args: {…}}"),
+        ("- it: x\n    call: {tool: y, input: {}}", 4, "the arguments of a tool go in `args`: call: {tool: NAME, args: {…}}"),
         ("- it: x\n    call: {name: y}", 4, "the name of a tool goes in `tool`: call: {tool: NAME, args: {…}}"),
         ("- it: x\n    call: {tool:y}", 4, "a space is missing after tool:"),
         ("- it: x\n    call:\n      tool: y\n      expect: {ok: true}", 6, "`expect` is part of the test, not of what it sends: is the indentation right?"),
@@ -132,3 +132,27 @@ def test_tests_of_the_same_title_have_names_of_their_own(tmp_path):
 def test_a_word_that_means_no_elsewhere_is_not_a_reason_to_skip(tmp_path, key, word):
     error = refused(tmp_path, f"{HEAD}  - {{it: x, {key}: {word}, call: y}}\n")
     assert (error.where.line, error.hint) == (3, "YAML 1.2 knows only true and false")
+
+
+@pytest.mark.parametrize(
+    ("asserts", "warned"),
+    [
+        (["result.tools[*] length > 2"], "`result.tools[*] count …` is how many there are"),
+        (["notifications[method=x] | length == 2"], "`notifications[method=x] count …` is how many there are"),
+        (["notifications[method=x] isEmpty"], "`notifications[method=x] count == 0` says that there is none"),
+        ([f"result.tools[*].name contains {name}" for name in "abc"], "`any result.tools[*].name == …` is about one"),
+        ([f"result.tools[*].name contains {name}" for name in "ab"], None),
+        ([f"any result.tools[*].name contains {name}" for name in "abc"], None),
+        ([f"result.tools[*].name not contains {name}" for name in "abc"], None),
+        (["result.tools[*].name length < 64"], None),
+        (["result.tools[*].tags isEmpty"], None),
+        (["result.tools[*] length > {{ a }}"], None),
+    ],
+)
+def test_what_was_surely_meant_of_all_values_together_is_a_warning(tmp_path, asserts, warned):
+    text = (
+        f"{HEAD}  - it: x\n    list: tools\n    parametrize: [{{a: 1}}, {{a: 2}}]\n    expect: {{asserts: {asserts}}}\n"
+    )
+    warnings = [each.message for each in loaded(tmp_path, text).warnings]
+    assert len(warnings) == (warned is not None)
+    assert all(each.endswith(warned) for each in warnings)

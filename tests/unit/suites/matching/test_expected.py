@@ -120,7 +120,7 @@ LONG = "The quick brown fox jumps over the lazy dog, and then goes home to sleep
         ("Hello, World", "Hello", "ends too early: ', World' is missing"),
         ("Hello, World", "Hello, Worms", "is 'Hello, Worms', not 'Hello, World' (differs at character 11)"),
         ("abc", "xyz", "is 'xyz', not 'abc'"),
-        (LONG, LONG.replace("lazy", "idle"), "differs at character 36: '…ps over the idle dog, and then goes …', not '…ps over the lazy dog, and then goes …'"),
+        (LONG, LONG.replace("lazy", "idle"), "differs at character 36: '…ps over the idle dog, and then goes home to sleep for a while.', not '…ps over the lazy dog, and then goes home to sleep for a while.'"),
         (f"1\n2\n{LONG}", f"1\n2\n{LONG[:-6]}time.", "differs at line 3, character 80: '…sleep for a time.', not '…sleep for a while.'"),
     ],
 )  # fmt: skip

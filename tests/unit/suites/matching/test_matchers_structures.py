@@ -338,3 +338,27 @@ def test_what_takes_too_many_trials_is_undecided(expected):
     (found,) = compare(node, ["x"] * 100, None, Place(), trials)
     assert found.undecided
     assert found.message.startswith("cannot be compared: after 1000000 trials it is still unknown")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "complaint"),
+    [
+        ("prices[*] > 0", None),
+        ("prices[*] < 9", "has prices[1] = 9, not less than 9"),
+        ("9 >= prices.*", None),
+        ("none[*] > 0", "has no 'none[*]' to compare: there are no elements"),
+        ("items[*].n > 0", "has no 'items[*].n' to compare: no element there fits, or has it"),
+        ("items[*].m > 0", "has no 'items[*].m' to compare: no element there fits, or has it"),
+    ],
+)
+def test_a_condition_on_several_values_is_about_each_of_them(pattern, complaint):
+    actual = {"prices": [1, 9], "none": [], "items": [{"n": 1}, {}]}
+    found = document({"match:crossField": pattern}).check(actual)
+    assert [each.message for each in found] == ([] if complaint is None else [complaint])
+
+
+@pytest.mark.parametrize(("pattern", "passes"), [("tags[*]:a", False), ("tags[*]:b", True), ("tags[*]:c", False)])
+def test_a_field_with_several_values_is_this_one_if_each_is(pattern, passes):
+    actual = [{"tags": ["a", "c"]}, {"tags": ["b", "b"]}, {"tags": []}]
+    found = document(f"match:arrayContains:{pattern}").check(actual)
+    assert (found == []) == passes

@@ -1,11 +1,21 @@
 """Which files and which tests the words of a command line mean."""
 
+import re
+
 import pytest
 
 from mcp_conductor.errors import UsageError
 from mcp_conductor.suites.language.suite import load_suite
 from mcp_conductor.suites.language.variables import Variables
-from mcp_conductor.suites.running.select import FilePattern, chosen_by, files_of, no_files, read_pattern, shard_of
+from mcp_conductor.suites.running.select import (
+    FilePattern,
+    chosen_by,
+    files_of,
+    no_files,
+    read_pattern,
+    shard_of,
+    word_for,
+)
 
 TEXT = """
 description: Files of all kinds
@@ -54,7 +64,7 @@ ALL = ["reads a file", "writes 1", "writes 2", "deletes [one]", "deletes [two]"]
         ({"tags": ["quick", "slow"]}, ALL[:3]),
         ({"tags": ["all"], "not_tags": ["slow"]}, [ALL[0], *ALL[3:]]),
         ({"failed": {"a.test.mcp.yml::writes 1"}}, ["writes 1"]),
-        ({"failed": {"a.test.mcp.yml::reads a file [2025-06-18]"}}, ALL[:1]),
+        ({"failed": {"a.test.mcp.yml::reads a file [2025-06-18]"}}, []),  # of a revision that is not asked for any more
         ({"failed": {"b.test.mcp.yml::writes 1"}}, []),
     ],
 )
@@ -96,7 +106,78 @@ def test_a_word_is_a_path_with_a_line_or_a_name(word, pattern):
     ],
 )
 def test_a_pattern_means_tests(suite, word, meant):
-    assert [case.title for case in suite.cases if read_pattern(word).means(case)] == meant
+    assert [case.title for case in read_pattern(word).tests(suite.cases)] == meant
+
+
+# Texts of files after their first line, each with the tests that these lines mean: `.` is none.
+LAYOUTS = {
+    "indented": ("tests:\n  - it: a\n    list: tools\n  - it: b\n    list: tools\n", ". a a b b"),
+    "at the margin": ("tests:\n- it: a\n  list: tools\n- it: b\n  list: tools", ". a a b b"),
+    "blank lines and comments": (
+        "tests:\n\n  # of a\n  - it: a\n\n    list: tools\n    # more of a\n\n  # of b\n  - it: b\n    list: tools\n\n# the end\n",
+        ". . . a a a a . . b b . .",
+    ),
+    "a key after the tests": (
+        "tests:\n  - it: a\n    list: tools\n  - it: b\n    list:\n      tools\n\nvars: {}\n",
+        ". a a b b b . .",
+    ),
+    "texts of several lines": (
+        "tests:\n  - it: a\n    raw: |\n      x\n\n      # y\n\n  - it: b\n    raw: >-\n      x\n\n",
+        ". a a a a a . b b b .",
+    ),
+    "a dash alone": (
+        "tests:\n  -\n    it: a\n    list: tools\n  - # b\n    # b\n\n    it: b\n    list: tools\n",
+        ". a a a b b b b b",
+    ),
+    "one line": ("tests:\n  - {it: a, list: tools}\n  - {it: b, list: tools}\n", ". a b"),
+    "in brackets": ("tests: [\n  {it: a,\n   list: tools},\n  {it: b, list: tools}]\n", ". a a b"),
+    "in brackets that end where others begin": ("tests: [{it: a,\n list: tools}, {it: b,\n list: tools}]\n", "a ab b"),
+    "JSON": (
+        '{"description": "x",\n "tests": [\n  {\n    "it": "a",\n\t"list": "tools"\n  },\n  {\n    "it": "b", "list": "tools"}\n]}',
+        ". a a a a b b .",
+    ),
+    "CRLF and tabs": (
+        "tests:\r\n  - it: a\r\n    list: tools\t# x\r\n\r\n  - it: b\r\n    list: tools\r\n    tags: [x,\r\n\ty]\r\n\r\n",
+        ". a a . b b b b .",
+    ),
+    "what only some readers take for the end of a line": (
+        "x-a: '\u2028\u0085'\ntests:\n  - it: a\n    raw: '\u2029'\n  - it: b\n    list: tools\n",
+        ". . a a b b",
+    ),
+    "aliases": (
+        "x-a: &a {it: a, list: tools}\nx-b: &b\n  list: tools\ntests:\n  - *a\n  - it: b\n    <<: *b\n\n",
+        "a . . . . b b .",
+    ),
+    "rows": (
+        "tests:\n  - it: a\n    parametrize:\n      - {id: x}\n      # none\n      - id: y\n        n: 1\n    list: tools\n  - it: b\n    list: tools\n",
+        ". xy xy x xy y y xy b b",
+    ),
+    "rows in one line": ("tests:\n  - it: a\n    parametrize: [{id: x}, {id: y}]\n    list: tools\n", ". xy xy xy"),
+    "rows in brackets": (
+        "tests:\n  - it: a\n    parametrize: [{id: x},\n      {id: y}, {id: z}]\n    list: tools\n",
+        ". xyz x yz xyz",
+    ),
+    "all in one line": (
+        "tests: [{it: a, parametrize: [{id: x}, {id: y}], list: tools}, {it: b, list: tools}]\n",
+        "xyb",
+    ),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_line_means_the_test_or_the_row_that_stands_there(tmp_path, layout):
+    text, meant = LAYOUTS[layout]
+    text = text if text.startswith("{") else f"description: x\n{text}"
+    (tmp_path / "a.test.mcp.yml").write_bytes(text.encode())
+    cases = load_suite(str(tmp_path / "a.test.mcp.yml"), Variables()).cases
+    found = [
+        "".join(re.sub(r"a \[(.)\]", r"\1", case.title) for case in read_pattern(f"a.test.mcp.yml:{line}").tests(cases))
+        for line in range(2, len(meant.split()) + 2)
+    ]
+    assert " ".join(each or "." for each in found) == meant
+    for case in cases:
+        assert read_pattern(word_for("a.test.mcp.yml", cases, case)).tests(cases) == [case]
+        assert case.where.line == case.lines[0] or layout == "a dash alone"
 
 
 def test_files_are_found_in_one_order_and_not_in_generated_directories(tmp_path):

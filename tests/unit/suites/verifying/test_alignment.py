@@ -5,7 +5,11 @@ from base64 import b64encode
 import pytest
 
 from mcp_conductor.suites.matching.paths import parse_path
-from mcp_conductor.suites.verifying.alignment import Alignment, without
+from mcp_conductor.suites.verifying.alignment import Alignment, Equalities, Ignored
+
+ONE = "6f1c2c6e-92a1-4d8b-9c55-0c8f5b1c9a11"
+OTHER = "7f1c2c6e-92a1-4d8b-9c55-0c8f5b1c9a22"
+THIRD = "8f1c2c6e-92a1-4d8b-9c55-0c8f5b1c9a33"
 
 BEGAN, NOW = 1_700_000_000.0, 1_790_000_000.0
 
@@ -101,4 +105,67 @@ def test_what_is_aligned_shows_the_recorded_value_where_it_differs():
     ],
 )
 def test_what_is_ignored_is_left_out(path, left):
-    assert without({"result": {"a": 0, "b": [{"c": 1, "d": 2}, {"c": 3}]}}, parse_path(path)) == left
+    assert Ignored(parse_path(path)).without({"result": {"a": 0, "b": [{"c": 1, "d": 2}, {"c": 3}]}}) == left
+
+
+def test_in_a_text_with_values_that_may_differ_only_the_rest_is_left_to_differ():
+    alignment = Alignment(began=None, now=0.0)
+    alignment.carry({"note-a1b2c3": "note-d4e5f6"})
+    was = f"note-a1b2c3 ({ONE}) of 2025-01-02T03:04:05Z is open"
+    came = f"note-d4e5f6 ({OTHER}) of 2026-01-02T03:04:05Z is closed"
+    assert alignment.aligned(was, came) == came.replace("closed", "open")
+
+
+def test_strictly_times_and_uuids_are_values_as_others():
+    alignment = Alignment(began=1.7e9, now=1.8e9, strict=True)
+    assert not alignment.is_same(ONE, OTHER)
+    assert not alignment.is_same("at 2025-01-02T03:04:05Z", "at 2025-01-02T03:04:06Z")
+    assert not alignment.is_same(1_700_000_000, 1_800_000_000)
+    assert alignment.is_same(ONE, ONE)
+    alignment.carry({"note-a1b2c3": "note-d4e5f6"})
+    assert alignment.is_same("see note-a1b2c3", "see note-d4e5f6")
+
+
+def test_the_nil_uuid_is_no_identifier():
+    alignment = Alignment(began=None, now=0.0)
+    assert not alignment.is_same(ONE, "00000000-0000-0000-0000-000000000000")
+    assert alignment.is_same(ONE, OTHER)
+
+
+def test_values_that_were_equal_and_are_not_or_the_other_way_round_are_told():
+    equalities = Equalities()
+    assert not list(
+        equalities.broken({"a": ONE, "t": "2025-01-01T00:00:00Z"}, {"a": OTHER, "t": "2026-01-01T00:00:00Z"})
+    )
+    assert not list(equalities.broken({"b": f"it is {ONE}"}, {"b": f"it is {OTHER}", "new": ONE}))
+    assert list(equalities.broken([ONE], [THIRD])) == [
+        f"{ONE} was equal in several places of the recording; now there are {OTHER} and {THIRD}"
+    ]
+    assert list(equalities.broken([THIRD], [OTHER])) == [
+        f"{ONE} and {THIRD} differed in the recording; now both are {OTHER}"
+    ]
+
+
+def test_times_are_held_against_those_of_the_same_answer_and_a_second_is_no_difference():
+    equalities = Equalities()
+    one, second, minute = "2025-01-01T00:00:00Z", "2025-01-01T00:00:01Z", "2025-01-01T00:01:00Z"
+    assert not list(equalities.broken([one, one], [one, second]))
+    assert not list(equalities.broken([one], [minute]))
+    assert len(list(equalities.broken([one, one], [one, minute]))) == 1
+    assert len(list(equalities.broken([one, minute], [one, one]))) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "left", "matched", "text"),
+    [
+        ("a.next", '{"state":"open"}', True, None),
+        ("a.items[*].id", '{"next":1,"state":"open"}', False, None),
+        ("b.next", None, False, "plain"),
+        ("c", None, False, None),
+    ],
+)
+def test_a_path_leads_into_json_within_a_text(path, left, matched, text):
+    document = {"a": '{"next":1,"state":"open"}', "b": "plain"}
+    ignored = Ignored(parse_path(path))
+    assert ignored.without(document) == {**document, **({"a": left} if left else {})}
+    assert (ignored.matched, ignored.text) == (matched, text)

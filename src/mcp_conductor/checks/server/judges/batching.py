@@ -8,7 +8,7 @@ from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.report.model import Finding
 
 
-@judged("batch-removed-server")
+@judged("batch-removed-server", follows="stdio-newline-framing-server")
 def no_batches_are_sent(record: Record) -> Iterator[Finding]:
     """Look at everything that the server sent: none of it is an array."""
     for _, source, message in record.transcript.decoded():

@@ -4,18 +4,22 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_conductor.checks.engine.check import judged
+from mcp_conductor.checks.engine.check import judged, judged_everywhere
 from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.judging import polite
 from mcp_conductor.checks.engine.record import Record
-from mcp_conductor.protocol import Json
+from mcp_conductor.protocol import Id, Json
+from mcp_conductor.protocol.dialect import INVALID_REQUEST, PARSE_ERROR
 from mcp_conductor.protocol.message import Message, kind_of
+from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report.model import Finding
 
 _LONGEST_MESSAGE = 300
 _NOTIFICATIONS = "notifications/"
+_WITH = {"result": "a result", "error": "an error"}
 
 
-@judged("base-jsonrpc-envelope-server")
+@judged("base-jsonrpc-envelope-server", follows="stdio-newline-framing-server")
 def messages_are_json_rpc(record: Record) -> Iterator[Finding]:
     """Look at every message of the server: an object with jsonrpc "2.0" that is a request, response or notification."""
     for message in record.heard:
@@ -117,28 +121,70 @@ def _some(found: list[Json], otherwise: str) -> list[Json]:
     return found
 
 
-@judged("base-response-once-server")
+@judged("base-response-once-server", follows="sse-message-events")
 def requests_are_answered_once(record: Record) -> Iterator[Finding]:
     """Look at every response: its id is that of something we sent, and no response before had it."""
     if not record.whole:
         raise NotSeen("part of the conversation was forgotten: --max-transcript-size keeps more")
-    left = Counter(message.id for message in record.sent if message.id is not None)
+    sent = (message for message in record.sent if message.kind not in _WITH)  # our own answers have ids of the server
+    left = Counter(message.id for message in sent if message.id is not None)
     if not left:
         raise NotSeen("nothing was asked")
     strays = []
+    first: dict[Id, Message] = {}
     for message in record.heard:
         if message.kind not in ("result", "error") or message.id is None:
             continue
         if message.id not in left:
             strays.append(message)
         elif not left[message.id]:
-            yield fault(f"the request {message.id!r} is answered a second time", message.raw)
+            yield _second_answer(first[message.id], message)
         else:
             left[message.id] -= 1
+            first.setdefault(message.id, message)
     if strays and left.total() >= len(strays):
         raise NotSeen("answers do not have the ids of their requests, which is another fault")
     for message in strays:
         yield fault(f"no request has the id {message.id!r} of this response", message.raw)
+
+
+def _second_answer(first: Message, second: Message) -> Finding:
+    kinds = f"with {_WITH[first.kind]}, and now with {_WITH[second.kind]}"
+    return fault(f"the request {second.id!r} is answered a second time: first {kinds}", second.raw)
+
+
+def _is_unreadable(answer: Message) -> bool:
+    error = answer.error if answer.kind == "error" else None
+    return isinstance(error, dict) and error.get("code") in (PARSE_ERROR, INVALID_REQUEST)
+
+
+@judged_everywhere("base-response-once-server")
+def no_second_answers(record: Record) -> Iterator[Finding]:
+    """Look for answers with an id that an answer before had, and for which no other request had it.
+
+    What says that something could not be read may have any id, and a number may come back in place of a string: both
+    are another fault.
+    """
+    if any(frame.source == "http" and "\nlast-event-id:" in frame.text.lower() for frame in record.frames):
+        raise NotSeen("a stream was resumed, which may repeat what was said")
+    said = Transcript.of(polite(record.frames, record.dialect, record.capabilities))
+    asked: Counter[Id] = Counter()
+    first: dict[Id, Message] = {}
+    for _, source, message in said.spoken():
+        if message.id is None:
+            continue
+        if source == "client":
+            asked[message.id] += message.kind not in _WITH
+        elif message.kind in _WITH and asked[message.id]:
+            asked[message.id] -= 1
+            first.setdefault(message.id, message)
+        elif message.kind in _WITH and message.id in first and not _is_unreadable(message):
+            if any(asked[each] and str(each) == str(message.id) for each in asked):
+                continue
+            yield _second_answer(first[message.id], message)
+            return  # a probe may send many requests alike
+    if not first:
+        raise NotSeen("nothing was answered")
 
 
 @judged("base-response-result-xor-error-server")

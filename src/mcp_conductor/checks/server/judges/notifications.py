@@ -4,9 +4,14 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_conductor.checks.engine.check import judged
+from mcp_conductor.checks.engine.check import judged, judged_everywhere
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.engine.progress import needed_reports
+from mcp_conductor.checks.engine.log_messages import (
+    misshapen_log_messages,
+    secrets_in_log_messages,
+    undeclared_log_messages,
+)
+from mcp_conductor.checks.engine.progress import needed_reports, reports
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.shapes import is_notification, is_number
 from mcp_conductor.protocol import Json
@@ -16,6 +21,11 @@ from mcp_conductor.protocol.message import Message, render
 from mcp_conductor.report.model import Finding
 
 # Logging.
+
+
+judged_everywhere("logging-capability-declared")(undeclared_log_messages)
+judged_everywhere("logging-message-shape")(misshapen_log_messages)
+judged_everywhere("logging-no-secrets")(secrets_in_log_messages)
 
 
 @judged("logging-modern-opt-in")
@@ -89,8 +99,8 @@ def progress_increases(record: Record) -> Iterator[Finding]:
         if source == "client" and message.kind == "request":
             last[str(progress_token(message.raw))] = -math.inf
         elif source == "server" and is_notification(message, "notifications/progress"):
-            token, progress = str(message.params.get("progressToken")), message.params.get("progress", 0)
-            if is_number(progress) and token in last:
+            token, progress = str(message.params.get("progressToken")), message.params.get("progress")
+            if progress is not None and is_number(progress) and token in last:
                 if progress <= last[token]:
                     yield fault(f"progress is {progress} after {last[token]}", message.raw)
                 last[token] = progress
@@ -102,3 +112,24 @@ def progress_ends_with_the_response(record: Record) -> Iterator[Finding]:
     for message, state in needed_reports(record):
         if state == "answered":
             yield fault("progress is reported on a request that has been answered", message.raw)
+
+
+@judged_everywhere("progress-only-active")
+def tokens_of_progress_were_given(record: Record) -> Iterator[Finding]:
+    """Look for progress under a token that nothing had that the client sent, not even in what is no request."""
+    if any(frame.source == "http" and "\nlast-event-id:" in frame.text.lower() for frame in record.frames):
+        raise NotSeen("a stream was resumed, which may repeat what was said")
+    given = {str(_token(message)) for message in record.sent}
+    unread = [message.text for message in record.sent if message.raw is None]
+    needed_reports(record)
+    for message, state in reports(record):
+        token = str(message.params.get("progressToken"))
+        if state == "unknown" and token not in given and not any(token in text for text in unread):
+            yield fault("progress is reported under a token that no request gave", message.raw)
+            return
+
+
+def _token(message: Message) -> Any:
+    params = message.raw.get("params") if isinstance(message.raw, dict) else None
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    return meta.get("progressToken", "") if isinstance(meta, dict) else ""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_conductor.checks.engine.check import judged
+from mcp_conductor.checks.engine.check import judged, judged_everywhere
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.shapes import (
@@ -37,7 +37,7 @@ def listed_prompts(record: Record) -> Iterator[tuple[str, Json]]:
     return objects(listing(record, "prompts/list", "prompts"))
 
 
-@judged("prompts-listchanged-flag", needs="prompts")
+@judged("prompts-listchanged-flag", needs="prompts", follows="lifecycle-initialize-result-server")
 def list_changed_is_a_flag(record: Record) -> Iterator[Finding]:
     """Look at the declared capability: listChanged is a boolean."""
     for path, capability in having([("capabilities.prompts", record.capabilities["prompts"])], "listChanged"):
@@ -72,6 +72,7 @@ def optional_members_fit(record: Record) -> Iterator[Finding]:
             yield from misfits(argument, _ARGUMENT, where)
 
 
+@judged_everywhere("prompts-listchanged-needs-capability")
 @judged("prompts-listchanged-needs-capability")
 def changes_are_declared(record: Record) -> Iterator[Finding]:
     """Look for notifications/prompts/list_changed from a server that does not declare prompts.listChanged."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_conductor.checks.engine.check import judged
+from mcp_conductor.checks.engine.check import judged, judged_everywhere
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.shapes import (
@@ -18,6 +18,7 @@ from mcp_conductor.checks.engine.shapes import (
     is_integer,
     listing,
     misfits,
+    need_opening,
     objects,
     template_flaw,
     text,
@@ -38,7 +39,7 @@ def listed_templates(record: Record) -> Iterator[tuple[str, Json]]:
     return objects(listing(record, "resources/templates/list", "resourceTemplates"))
 
 
-@judged("resources-capability-flags", needs="resources")
+@judged("resources-capability-flags", needs="resources", follows="lifecycle-initialize-result-server")
 def capability_members_are_flags(record: Record) -> Iterator[Finding]:
     """Look at the declared capability: subscribe and listChanged are booleans."""
     flags: dict[str, Fits] = {"subscribe": flag, "listChanged": flag}
@@ -92,6 +93,7 @@ def schemes_are_schemes(record: Record) -> Iterator[Finding]:
             yield fault(f"{scheme!r} is not a scheme by RFC 3986", resource, path=f"{path}.uri")
 
 
+@judged_everywhere("resources-listchanged-needs-capability")
 @judged("resources-listchanged-needs-capability")
 def changes_are_declared(record: Record) -> Iterator[Finding]:
     """Look for notifications/resources/list_changed from a server that does not declare resources.listChanged."""
@@ -197,10 +199,16 @@ def listed_resources_can_be_read(record: Record) -> Iterator[Finding]:
 # Subscriptions.
 
 
+@judged_everywhere("resources-updated-only-subscribed")
 @judged("resources-updated-only-subscribed", needs="resources")
 def updates_are_for_subscribers(record: Record) -> Iterator[Finding]:
     """Look for notifications/resources/updated about resources that the client has not subscribed to."""
-    subscribed = [exchange.request.params.get("uri") for exchange, _ in record.results("resources/subscribe")]
+    need_opening(record)
+    if not record.declares("resources.subscribe"):
+        raise NotSeen("resources.subscribe is not declared: see resources-subscribe-needs-capability")
+    refused = {exchange.request.id for exchange, _ in record.errors("resources/subscribe")}
+    asked = [each for each in record.sent if each.kind == "request" and each.method == "resources/subscribe"]
+    subscribed = [each.params.get("uri") for each in asked if each.id not in refused]
     seen = False
     for message in record.notifications("notifications/resources/updated"):
         seen = True
@@ -210,3 +218,16 @@ def updates_are_for_subscribers(record: Record) -> Iterator[Finding]:
             yield fault(f"an update of {uri} is sent, but the client has not subscribed to it", message.raw)
     if not seen:
         raise NotSeen("no resource was updated")
+
+
+@judged_everywhere("resources-subscribe-needs-capability")
+def updates_are_declared(record: Record) -> Iterator[Finding]:
+    """Look for notifications/resources/updated from a server that does not declare resources.subscribe."""
+    need_opening(record)
+    if record.declares("resources.subscribe"):
+        raise NotSeen("resources.subscribe is declared")
+    sent = list(record.notifications("notifications/resources/updated"))
+    if not sent:
+        raise NotSeen("no resource was updated")
+    for message in sent[:1]:
+        yield fault("notifications/resources/updated is sent, but resources.subscribe is not declared", message.raw)

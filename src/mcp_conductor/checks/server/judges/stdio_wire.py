@@ -4,17 +4,18 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Literal
+from typing import Any, Literal
 
 from mcp_conductor.checks.engine.check import judged
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.record import Record
-from mcp_conductor.protocol.message import Message, parse
+from mcp_conductor.protocol.message import Message, is_cut_off, parse
 from mcp_conductor.report.model import Finding
 from mcp_conductor.text.patterns import compiled_later
 
 _HEADER = compiled_later(r"content-(length|type)\s*:", re.IGNORECASE)
 _MEMBERS = ("jsonrpc", "id", "method", "result", "error")
+_MOST_TRIES = 1000  # lines from which a message is tried to be read; each may take as long as all of the text
 Spill = Literal["framing", "newline", "noise"]
 
 
@@ -69,51 +70,58 @@ def stdout_is_for_messages(record: Record) -> Iterator[Finding]:
 def _stdout_spills(record: Record) -> list[tuple[Spill, str]]:
     """What is on stdout that is not a message, and what it is instead; lines that belong together are joined."""
     found: list[tuple[Spill, str]] = []
-    run: list[str] = []
-    for message in [*record.heard, None]:
-        if message is not None and _unreadable(message):
-            run.append(message.text)
+    run: list[Message] = []
+    for _, source, message in record.transcript.decoded():
+        if source != "server" or is_cut_off(message.text):
             continue
-        if run:
+        if _is_line(message.raw):
             found += _classify(run)
             run = []
-        if message is not None and _no_message(message):
-            found.append(("noise", message.text))
-    return found
+        else:
+            run.append(message)
+    return [*found, *_classify(run)]
 
 
-def _unreadable(message: Message) -> bool:
-    return message.kind == "invalid" and message.raw is None and message.text.strip() != "null"
+def _is_line(raw: Any) -> bool:
+    """Whether a line is a message or a batch by itself, right or wrong, and no part of one."""
+    return "jsonrpc" in raw if isinstance(raw, dict) else isinstance(raw, list) and any(map(_is_line, raw))
 
 
-def _no_message(message: Message) -> bool:
-    """JSON, but nothing like a message: a structured log line, or a single value."""
+def _classify(run: list[Message]) -> Iterator[tuple[Spill, str]]:
+    """What RUN is, lines that are no messages: messages of several lines each, or noise."""
+    lines = [message.text for message in run]
+    text = "\n".join(lines)
+    start = place = tries = 0  # where line number PLACE begins
+    while place < len(lines):
+        length, strict = _length_of_message(text, start) if tries < _MOST_TRIES else (0, True)
+        tries += not length and lines[place].lstrip()[:1] == "{"
+        whole = text[start : start + length]
+        more = whole.count("\n")
+        if more:
+            yield "framing" if strict else "newline", whole
+        else:
+            yield from _alone(run[place])
+        start += sum(len(line) + 1 for line in lines[place : place + more + 1])
+        place += more + 1
+
+
+def _alone(message: Message) -> Iterator[tuple[Spill, str]]:
+    """What a line is that belongs to no other; of an object with members of a message, other checks tell."""
     raw = message.raw
-    return message.kind == "invalid" and not (isinstance(raw, dict) and any(name in raw for name in _MEMBERS))
+    if raw is None and (_HEADER.match(message.text) or _length_of_message(message.text, 0)[0]):
+        yield "framing", message.text
+    elif not (isinstance(raw, dict) and any(name in raw for name in _MEMBERS)) and raw != []:
+        yield "noise", message.text
 
 
-def _classify(lines: list[str]) -> Iterator[tuple[Spill, str]]:
-    whole = "\n".join(lines)
-    if len(lines) > 1 and _is_message(whole, strict=True):
-        yield "framing", whole
-    elif len(lines) > 1 and _is_message(whole, strict=False):
-        yield "newline", whole
-    else:
-        for line in lines:
-            yield "framing" if _HEADER.match(line) or _several(line) else "noise", line
-
-
-def _is_message(text: str, *, strict: bool) -> bool:
-    try:
-        raw = json.loads(text, strict=strict)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(raw, dict) and "jsonrpc" in raw
-
-
-def _several(line: str) -> bool:
-    """Whether a line begins with a whole message, and goes on."""
-    with suppress(ValueError, RecursionError):
-        raw, _ = json.JSONDecoder().raw_decode(line.lstrip())
-        return isinstance(raw, dict) and "jsonrpc" in raw
-    return False
+def _length_of_message(text: str, start: int) -> tuple[int, bool]:
+    """How many characters from START on are a message, which may go on over lines; and whether it is strict JSON."""
+    begin = start
+    while text[begin : begin + 1].isspace():
+        begin += 1
+    for strict in (True, False) if text[begin : begin + 1] == "{" else ():
+        with suppress(ValueError, RecursionError):
+            raw, end = json.JSONDecoder(strict=strict).raw_decode(text, begin)
+            if isinstance(raw, dict) and "jsonrpc" in raw:
+                return end - start, strict
+    return 0, True

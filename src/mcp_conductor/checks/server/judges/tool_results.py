@@ -191,7 +191,11 @@ def structured_content_is_an_object(record: Record) -> Iterator[Finding]:
             yield fault(f"tool {name!r}: structuredContent is not an object", result, path="result.structuredContent")
 
 
-@judged("tools-structured-content-text", needs="tools")
+@judged(
+    "tools-structured-content-text",
+    needs="tools",
+    follows=("tools-call-content-array", "tools-structured-content-object"),
+)
 def structured_content_is_also_text(record: Record) -> Iterator[Finding]:
     """Look at results with structuredContent: a text block has the same, as JSON."""
     for name, result in _structured_results(record):

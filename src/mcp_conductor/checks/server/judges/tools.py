@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_conductor.checks.engine.check import judged
+from mcp_conductor.checks.engine.check import judged, judged_everywhere
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.shapes import (
@@ -28,7 +28,7 @@ TASK_SUPPORT = ("forbidden", "optional", "required")
 _NAME = compiled_later(r"[A-Za-z0-9_.-]{1,128}")
 
 
-@judged("tools-listchanged-flag", needs="tools")
+@judged("tools-listchanged-flag", needs="tools", follows="lifecycle-initialize-result-server")
 def list_changed_is_a_flag(record: Record) -> Iterator[Finding]:
     """Look at the declared capability: listChanged is a boolean."""
     for path, capability in having([("capabilities.tools", record.capabilities["tools"])], "listChanged"):
@@ -141,6 +141,7 @@ def names_are_plain(record: Record) -> Iterator[Finding]:
             )
 
 
+@judged_everywhere("tools-listchanged-needs-capability")
 @judged("tools-listchanged-needs-capability")
 def changes_are_declared(record: Record) -> Iterator[Finding]:
     """Look for notifications/tools/list_changed from a server that does not declare tools.listChanged."""

@@ -3,11 +3,9 @@
 from collections.abc import AsyncIterator
 
 from mcp_conductor.checks.engine.check import probed
-from mcp_conductor.checks.engine.findings import fault
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.http_probe import http_session
-from mcp_conductor.checks.engine.openings import context
 from mcp_conductor.checks.engine.probe import Probe
-from mcp_conductor.checks.engine.reactions import reaction
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.protocol.compose import compose
 from mcp_conductor.protocol.message import compact
@@ -19,10 +17,14 @@ _IDS = ("conductor-batch-a", "conductor-batch-b")
 
 @probed("batch-receive-server", alone=True)
 async def batches_are_answered(probe: Probe) -> AsyncIterator[Finding]:
-    """Send two pings and a notification as one array: both pings are answered, singly or as an array."""
+    """Send two pings and a cancellation as one array: both pings are answered, singly or as an array."""
     batch = [compose("ping", identity=each) for each in _IDS]
+    # It may be ignored, and every server knows it: what stops at an unknown notification does so without a batch, too.
+    notice = compose("notifications/cancelled", {"requestId": "conductor-unknown"})
     async with probe.new_session() as other:
-        reply = await other.say(compact([batch[0], _NOTICE, batch[1]]))
+        if other.session.opened.get("protocolVersion") != probe.dialect.version:
+            raise NotSeen("a new session speaks another revision")
+        reply = await other.say(compact([batch[0], notice, batch[1]]))
         missing = _unanswered_ids(other.record())
         if missing and reply is not None:
             await other.alive()  # a round trip, in which a second answer can come
@@ -36,7 +38,7 @@ def _unanswered_ids(record: Record) -> set[str]:
     return set(_IDS) - {str(message.id) for message in record.heard if message.kind in ("result", "error")}
 
 
-@probed("batch-notifications-only-202", alone=True)
+@probed("batch-notifications-only-202", alone=True, follows="http-notification-202")
 async def batches_of_notifications_are_accepted(probe: Probe) -> AsyncIterator[Finding]:
     """POST an array of two notifications: the status is 202, and there is no body."""
     async with http_session(probe) as http:
@@ -45,14 +47,3 @@ async def batches_of_notifications_are_accepted(probe: Probe) -> AsyncIterator[F
         yield fault(f"a batch of notifications is answered with {answer.status}, not 202", answer.text)
     elif answer.text.strip():
         yield fault("a batch of notifications is answered with a body", answer.text)
-
-
-@probed("batch-rejected-server", alone=True, follows="stdio-stdout-clean-server")
-async def batches_are_refused(probe: Probe) -> AsyncIterator[Finding]:
-    """Send an array of one request: it is refused with an error or a status of 400 or more, and not carried out."""
-    params = None if probe.dialect.handshake else {"_meta": context(probe)}
-    came = await reaction(probe, compact([compose(probe.harmless, params, identity=_IDS[0])]))
-    if came.message is None and came.status is None:
-        yield fault("a batch is not answered")
-    elif not came.refused and (came.message is None or came.message.kind != "error"):
-        yield fault("a batch is not refused", came.shown)

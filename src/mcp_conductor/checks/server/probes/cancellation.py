@@ -31,7 +31,11 @@ def _require_notifications(probe: Probe) -> None:
         raise NotSeen("over HTTP a request is cancelled by closing its stream")
 
 
-@probed("cancel-unknown-ignored-server", alone=True)
+@probed(
+    "cancel-unknown-ignored-server",
+    alone=True,
+    follows=("base-notification-no-response-server", "cancel-race-server"),
+)
 async def senseless_cancellations_are_ignored(probe: Probe) -> AsyncIterator[Finding]:
     """Cancel requests that are unknown, finished or not named at all: nothing is answered, and the server goes on."""
     _require_notifications(probe)

@@ -2,19 +2,28 @@
 
 import re
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 from mcp_conductor.checks.engine.check import probed
 from mcp_conductor.checks.engine.findings import fault
 from mcp_conductor.checks.engine.openings import CAPABILITIES, context, declared_lists, first, initialize
 from mcp_conductor.checks.engine.probe import Probe
+from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.replies import code_of, result_of, unasked_replies
-from mcp_conductor.errors import RequestTimeout, TransportError
+from mcp_conductor.checks.engine.shapes import acknowledges
+from mcp_conductor.errors import ConductorError, RequestTimeout, TransportError
+from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND
+from mcp_conductor.protocol.message import render
+from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report.model import Finding
+from mcp_conductor.transport import meanwhile
 
 # Each type of id, and those that a careless server takes for none; each is used once in a session.
-_IDS_OF_RESULTS = ("conductor-id", 424_242, "424242", 0, "")
+_IDS_OF_RESULTS = ("conductor-id", 424_242, "424242", 0, "", -7, 2**32 + 42, 2**53 - 1)
 _IDS_OF_ERRORS = ("conductor-error", 434_343, "434343")
+# Servers may refuse a fraction. Beyond 2^53 readers of JSON need not keep every digit (RFC 8259, section 6).
+_FRACTION, _BEYOND = 4545.5, 2**53 + 1
 _NOT_UTF_8 = re.compile("[\udc80-\udcff]")
 _FOREIGN_ID = "ключ-é-🎼"
 _UNKNOWN_CAPABILITIES = {"experimental": {"x-conductor": {"a": 1}}, "x-conductor": {"b": [2]}}
@@ -50,13 +59,40 @@ async def unknown_methods_are_refused(probe: Probe) -> AsyncIterator[Finding]:
 
 @probed("base-response-id-echo-server", alone=True)
 async def ids_are_echoed(probe: Probe) -> AsyncIterator[Finding]:
-    """Ask with strings and numbers as ids, for results and for errors: each reply has the id of its request."""
+    """Ask with strings and numbers as ids, for results and for errors: each reply has the id of its request.
+
+    A fraction may be refused. An integer beyond 2^53 may lose digits, as in most readers of JSON, which is a remark.
+    """
     ids = {probe.harmless: _IDS_OF_RESULTS, "conductor/no-such-method": _IDS_OF_ERRORS}
     async with probe.polite_session() as other:
         for method, identity in ((method, each) for method, several in ids.items() for each in several):
             problem = await _echo_problem(other, method, identity)
             if problem is not None:
                 yield problem
+    async with probe.odd_session() as other:
+        for number in (_FRACTION, _BEYOND):
+            changed = await _changed_id(other, number)
+            if changed is None:
+                continue
+            if number == _BEYOND and changed["id"] == float(_BEYOND):
+                told = f"the id {_BEYOND} comes back as {render(changed['id'])}: integers beyond 2^53 lose digits here"
+                probe.found.remarks.append(told)
+            else:
+                yield fault(f"the reply to the id {number} has the id {render(changed['id'])}", changed)
+
+
+async def _changed_id(probe: Probe, identity: float) -> Json | None:
+    """The reply to a request with this id, if it came with another one before those to two later requests."""
+    mark = probe.session.transcript.mark
+    async with meanwhile(probe.ask(probe.harmless, id=identity)):
+        with suppress(ConductorError):
+            await probe.ask(probe.harmless)
+            await probe.ask(probe.harmless)
+        probe.never_cancel(identity)
+    record = Record(Transcript.of(probe.session.transcript.since(mark)), probe.dialect, probe.transport, {})
+    earlier = {message.id for message in probe.session.transcript.messages("client")}  # whose replies may come late
+    changed = [each.raw for each in unasked_replies(record) if each.id is not None and each.id not in earlier]
+    return changed[0] if changed else None
 
 
 async def _echo_problem(probe: Probe, method: str, identity: str | int) -> Finding | None:
@@ -75,11 +111,11 @@ async def _echo_problem(probe: Probe, method: str, identity: str | int) -> Findi
     return None if fits else fault(f"the reply to the id {identity!r} has another id", reply.raw)
 
 
-@probed("ping-response-server")
+@probed("ping-response-server", follows="base-result-is-object-server")
 async def ping_is_answered(probe: Probe) -> AsyncIterator[Finding]:
-    """Send ping: the result is an empty object; only `_meta` may be in it."""
+    """Send ping: it is answered with a result, which is an object. The schema allows members in it."""
     reply = await probe.ask("ping")
-    if reply.kind != "result" or not isinstance(reply.result, dict) or set(reply.result) - {"_meta"}:
+    if not acknowledges(probe, "ping", reply):
         yield fault("ping is not answered with {}", reply.raw)
 
 

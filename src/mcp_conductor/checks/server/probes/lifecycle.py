@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from mcp_conductor.checks.engine.capabilities import served_undeclared
+from mcp_conductor.checks.engine.capabilities import DECLARED, served_undeclared
 from mcp_conductor.checks.engine.check import probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.openings import declared_lists, first, initialize
@@ -27,16 +27,12 @@ _UNKNOWN_VERSIONS = ("1999-01-01", "1.0.0")
 _QUESTIONS = ("roots/list", "sampling/createMessage", "elicitation/create")
 _AGAIN_SECONDS = 0.5  # for another answer to initialize, which no server need give
 _EXIT_SECONDS = 5.0  # what "promptly" means at the end
-# A request for each feature that does nothing where the feature is not there.
+# A request for each feature that does nothing where the feature is not there; completions have a probe of their own.
 _FEATURES: dict[str, tuple[str, Json | None]] = {
     "tools": ("tools/list", None),
     "resources": ("resources/list", None),
     "prompts": ("prompts/list", None),
     "logging": ("logging/setLevel", {"level": "error"}),
-    "completions": (
-        "completion/complete",
-        {"ref": {"type": "ref/prompt", "name": "conductor-none"}, "argument": {"name": "a", "value": ""}},
-    ),
 }
 
 
@@ -184,7 +180,12 @@ async def _send_initialized(fresh: Probe, params: Json | None) -> Message:
     return await fresh.ask("ping")
 
 
-@probed("lifecycle-initialized-accepted-server", alone=True, hands_on=("polite",))
+@probed(
+    "lifecycle-initialized-accepted-server",
+    alone=True,
+    hands_on=("polite",),
+    follows="base-notification-no-response-server",
+)
 async def initialized_is_taken_silently(probe: Probe) -> AsyncIterator[Finding]:
     """Send notifications/initialized with and without params: nothing is answered, and the next request is served."""
     usual = await probe.ask("ping")
@@ -220,9 +221,9 @@ async def ping_is_answered_before_initialized(probe: Probe) -> AsyncIterator[Fin
 @probed("lifecycle-server-rejects-preinit", alone=True)
 async def nothing_is_served_before_initialize(probe: Probe) -> AsyncIterator[Finding]:
     """Ask for a list as the first message: the answer is an error."""
-    if not declared_lists(probe):
-        raise NotSeen("the server declares no lists")
-    method = declared_lists(probe)[0]
+    method = next((each for each in declared_lists(probe) if not probe.unanswered.is_silent(each)), None)
+    if method is None:
+        raise NotSeen("the server declares no list, or answers none")
     async with probe.unopened() as fresh:
         try:
             reply = await first(fresh, method, None, probe.patience)
@@ -238,22 +239,23 @@ async def nothing_is_served_before_initialize(probe: Probe) -> AsyncIterator[Fin
 # Capabilities.
 
 
-@probed("lifecycle-capabilities-declared-server")
+@probed("lifecycle-capabilities-declared-server", follows=DECLARED)
 async def what_is_served_is_declared(probe: Probe) -> AsyncIterator[Finding]:
     """Ask for the lists of features that are not declared: nothing is in them."""
     async for finding in served_undeclared(probe):
         yield finding
 
 
-@probed("lifecycle-undeclared-feature-method-not-found", follows="base-method-not-found-server")
+@probed(
+    "lifecycle-undeclared-feature-method-not-found",
+    follows=("base-method-not-found-server", "lifecycle-capabilities-declared-server", *DECLARED),
+)
 async def undeclared_features_do_not_exist(probe: Probe) -> AsyncIterator[Finding]:
     """Call a method of each feature that is not declared: the error has the code -32601."""
     methods = [
         _FEATURES[name]
         for name in _FEATURES
-        if not probe.declares(name)
-        and _FEATURES[name][0] in probe.dialect.methods
-        and (name != "completions" or probe.dialect.completions)
+        if not probe.declares(name) and _FEATURES[name][0] in probe.dialect.methods
     ]
     if not methods:
         raise NotSeen("the server declares every feature")

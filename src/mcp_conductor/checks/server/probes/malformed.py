@@ -27,13 +27,13 @@ _MISFITS: dict[str, tuple[str, Json]] = {
 
 @probed("base-parse-error-server", alone=True, follows=CLEAN)
 async def no_json_is_a_parse_error(probe: Probe) -> AsyncIterator[Finding]:
-    """Send half of a message: the error has the code -32700; over HTTP the status is 400."""
+    """Send half of a message: an error has the code -32700; over HTTP the status is 400. Silence breaks no rule."""
     came = await reaction(probe, _NO_JSON)
     if code_of(came.message) == PARSE_ERROR:
         if probe.transport == "http" and came.status != 400:
             yield fault(f"the status of a parse error is {came.status}, not 400", came.shown)
     elif came.message is None and came.status is None:
-        yield fault("text that is not JSON is not answered")
+        raise NotSeen("text that is not JSON is not answered, which the specification does not demand")
     elif probe.transport != "sse" or not came.refused:
         yield fault(f"text that is not JSON is not answered with {PARSE_ERROR}", came.shown)
 
@@ -48,9 +48,17 @@ async def unreadable_ids_are_not_invented(probe: Probe) -> AsyncIterator[Finding
         yield fault("the error has the id of a request that could not be read", came.message.raw)
 
 
-@probed("base-invalid-request-server", alone=True, prepared="odd", follows=CLEAN)
+@probed(
+    "base-invalid-request-server",
+    alone=True,
+    prepared="odd",
+    follows=(CLEAN, "base-notification-no-response-server"),
+)
 async def what_is_no_request_is_refused(probe: Probe) -> AsyncIterator[Finding]:
-    """Send requests with jsonrpc "1.0", with the id null, and without a method: the error has the code -32600."""
+    """Send requests with jsonrpc "1.0", with the id null, and without a method: an error has the code -32600.
+
+    Silence breaks no rule.
+    """
     method = probe.harmless
     params = {} if probe.dialect.handshake else {"params": {"_meta": context(probe)}}
     wrong = {
@@ -59,14 +67,16 @@ async def what_is_no_request_is_refused(probe: Probe) -> AsyncIterator[Finding]:
         "a message without a method": {"jsonrpc": "2.0", "id": "conductor-2", **params},
     }
     answers = await reactions(probe, [compact(raw) for raw in wrong.values()])
-    for (what, raw), came in zip(wrong.items(), answers, strict=True):
+    if all(came.message is None and came.status is None for came in answers):
+        raise NotSeen("what is not a request is not answered, which the specification does not demand")
+    for what, came in zip(wrong, answers, strict=True):
         if came.message is None and came.status is None:
-            yield fault(f"{what} is not answered", raw)
-        elif not came.refused and code_of(came.message) not in (INVALID_REQUEST, INVALID_PARAMS):
+            continue
+        if not came.refused and code_of(came.message) not in (INVALID_REQUEST, INVALID_PARAMS):
             yield fault(f"{what} is not answered with {INVALID_REQUEST}", came.shown)
 
 
-@probed("base-invalid-params-server", alone=True)
+@probed("base-invalid-params-server", alone=True, follows=("tools-call-missing-name", "prompts-unknown-name"))
 async def params_that_do_not_fit_are_refused(probe: Probe) -> AsyncIterator[Finding]:
     """Call a tool without its name, read without a URI, get a prompt by a number: the error has the code -32602."""
     offered = [each for capability, each in _MISFITS.items() if probe.declares(capability)]

@@ -1,77 +1,67 @@
 """Log messages and progress, asked for: levels, and tokens."""
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import suppress
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from mcp_conductor.checks.engine.check import probed
 from mcp_conductor.checks.engine.exploration import progress_token_of
 from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.log_messages import (
+    log_messages,
+    misshapen_log_messages,
+    secrets_in_log_messages,
+    undeclared_log_messages,
+)
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.progress import needed_reports, reports
+from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.shapes import acknowledges, is_notification, is_number
-from mcp_conductor.checks.engine.tool_calls import MOST_CALLS, callable_again, calls
+from mcp_conductor.checks.engine.tool_calls import MOST_CALLS, callable_again, calls, carry_out
 from mcp_conductor.client.session import Session
-from mcp_conductor.errors import ConductorError
+from mcp_conductor.errors import RequestTimeout
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, LOG_LEVELS, META
-from mcp_conductor.protocol.message import Message, render
+from mcp_conductor.protocol.message import Message
 from mcp_conductor.report.model import Finding
-from mcp_conductor.text.patterns import compiled_later
 
-# Only what is a credential beyond doubt.
-_SECRETS = compiled_later(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{36}\b"
-    r"|\bxox[abp]-[A-Za-z0-9-]{20,}"
-    r"|\bBearer [A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"
-)
-_MOST_SEARCHED = 100_000  # characters of a message; more take longer than what is found there is worth
-_loud: WeakSet[Session] = WeakSet()  # sessions in which tools have been called with the level debug
+# Sessions in which tools have been called with the level debug, and what was not answered then.
+_loud: WeakKeyDictionary[Session, list[RequestTimeout]] = WeakKeyDictionary()
 
 
 # Logging.
 
 
-async def _messages(probe: Probe) -> list[Message]:
-    """All log messages so far; tools are called once with the level debug, to hear more of them."""
+async def _provoke(probe: Probe) -> Record:
+    """All that was said so far; tools are called once with the level debug, to hear more log messages."""
     if probe.session not in _loud:
-        _loud.add(probe.session)
+        missed = len(probe.trail.missed)
         meta = {} if probe.dialect.handshake else {"_meta": {f"{META}logLevel": "debug"}}
         for params, _ in calls(probe)[:MOST_CALLS]:
-            with suppress(ConductorError):
-                await probe.session.request("tools/call", {**params, **meta})
-    found = list(probe.record().notifications("notifications/message"))
-    if not found:
-        raise NotSeen("no log message came")
-    return found
+            await carry_out(probe, {**params, **meta})
+        _loud[probe.session] = probe.trail.missed[missed:]
+    else:
+        probe.trail.missed += _loud[probe.session]
+    return probe.record()
 
 
 @probed("logging-capability-declared")
 async def logging_is_declared(probe: Probe) -> AsyncIterator[Finding]:
-    """Call tools: if log messages come, the server declares logging."""
-    messages = await _messages(probe)
-    if not probe.declares("logging"):
-        yield fault("log messages are sent, but logging is not declared", messages[0].raw)
+    """Call tools: if log messages come, here or in any other session, the server declares logging."""
+    for finding in undeclared_log_messages(await _provoke(probe)):
+        yield finding
 
 
-@probed("logging-message-shape")
+@probed("logging-message-shape", follows="base-notification-shape-server")
 async def log_messages_have_level_and_data(probe: Probe) -> AsyncIterator[Finding]:
     """Look at every log message: level is one of eight, data is there, logger is a string if it is given."""
-    for message in await _messages(probe):
-        params = message.params
-        if params.get("level") not in LOG_LEVELS:
-            yield fault(f"{render(params.get('level'))} is not a log level", message.raw)
-        if "data" not in params:
-            yield fault("a log message has no data", message.raw)
-        if "logger" in params and not isinstance(params["logger"], str):
-            yield fault("logger is not a string", message.raw)
+    for finding in misshapen_log_messages(await _provoke(probe)):
+        yield finding
 
 
 @probed("logging-no-secrets")
 async def log_messages_have_no_secrets(probe: Probe) -> AsyncIterator[Finding]:
     """Look for private keys and well-known kinds of tokens in log messages."""
-    for message in await _messages(probe):
-        if _SECRETS.search(message.text, 0, _MOST_SEARCHED):
-            yield fault("a log message has a credential in it", message.raw)
+    for finding in secrets_in_log_messages(await _provoke(probe)):
+        yield finding
 
 
 @probed("logging-setlevel-accepted", needs="logging")
@@ -96,15 +86,14 @@ async def lower_levels_are_not_sent(probe: Probe) -> AsyncIterator[Finding]:
     """Set the level error and call tools: no message of a lower level comes."""
     wanted = callable_again(probe)
     if not any(True for _ in probe.record().notifications("notifications/message")):
-        raise NotSeen("no log message came")
+        raise NotSeen("no log message came in the session that was explored")
     async with probe.new_session(answers=probe.session.answers) as other:
         reply = await other.ask("logging/setLevel", {"level": "error"})
         mark = len(other.record().heard)
         if reply.kind != "result":
             raise NotSeen("the level cannot be set")
         for params in wanted:
-            with suppress(ConductorError):
-                await other.session.request("tools/call", params)
+            await carry_out(other, params)
         for finding in _lower(other.record().heard[mark:], "error"):
             yield finding
 
@@ -121,11 +110,10 @@ def _lower(heard: list[Message], than: str) -> Iterator[Finding]:
 @probed("logging-modern-level")
 async def the_level_of_a_request_is_kept(probe: Probe) -> AsyncIterator[Finding]:
     """Call tools with the log level warning: no message of a lower level comes."""
-    await _messages(probe)
+    log_messages(await _provoke(probe))
     mark = len(probe.record().heard)
     for params in callable_again(probe):
-        with suppress(ConductorError):
-            await probe.session.request("tools/call", {**params, "_meta": {f"{META}logLevel": "warning"}})
+        await carry_out(probe, {**params, "_meta": {f"{META}logLevel": "warning"}})
     for finding in _lower(probe.record().heard[mark:], "warning"):
         yield finding
 
@@ -151,8 +139,7 @@ async def progress_has_its_token_and_ais_number(probe: Probe) -> AsyncIterator[F
     for params in (each for each, _ in calls(probe) if progress_token_of(each) in talkative and "task" not in each):
         for token in (42, "43"):
             mark = len(probe.record().heard)
-            with suppress(ConductorError):
-                await probe.session.request("tools/call", {**params, "_meta": {"progressToken": token}})
+            await carry_out(probe, {**params, "_meta": {"progressToken": token}})
             for message in probe.record().heard[mark:]:
                 given = (
                     message.params.get("progressToken") if is_notification(message, "notifications/progress") else token
@@ -168,8 +155,7 @@ async def progress_has_its_token_and_ais_number(probe: Probe) -> AsyncIterator[F
 async def progress_is_asked_for(probe: Probe) -> AsyncIterator[Finding]:
     """Call tools without a token, and look at all progress: it has the token of a request that was made."""
     for params in callable_again(probe):
-        with suppress(ConductorError):
-            await probe.session.request("tools/call", params)
+        await carry_out(probe, params)
     for message, state in reports(probe.record()):
         if state == "unknown":
             yield fault("progress is reported under a token that no request gave", message.raw)

@@ -49,7 +49,7 @@ def _with_arguments(probe: Probe, *, required: bool = False) -> list[tuple[str, 
     return found[:MOST_PROMPTS]
 
 
-@probed("prompts-arguments-applied", needs="prompts")
+@probed("prompts-arguments-applied", needs="prompts", follows="prompts-get-messages")
 async def arguments_change_the_messages(probe: Probe) -> AsyncIterator[Finding]:
     """Get prompts twice, with different arguments: the messages differ too."""
     seen = False

@@ -4,6 +4,7 @@ import re
 from collections.abc import AsyncIterator
 
 from mcp_conductor.checks.engine.check import probed
+from mcp_conductor.checks.engine.exploration import NO_SUCH_URI
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.replies import completed, error_code
@@ -18,7 +19,6 @@ from mcp_conductor.protocol.message import Message
 from mcp_conductor.report.model import Finding
 from mcp_conductor.text.patterns import compiled_later
 
-NO_SUCH_URI = "x-conductor-unknown:///no-such-resource"
 MOST_SUBSCRIBED = 5  # resources that are tried: a server need not let all of them be watched
 _SECRET_FILE = "/etc/passwd"
 _SECRET_LINE = compiled_later(r"^root:[^:]*:0:0:", re.MULTILINE)

@@ -26,7 +26,7 @@ async def lines_may_come_in_any_pieces(probe: Probe) -> AsyncIterator[Finding]:
         two = [_request(other, method, identity) for identity in ("conductor-a", "conductor-b")]
         other.session.transport.send(parse("\n".join(two)))
         await other.ask(method)
-        if not await eventually(lambda: _heard_both(other), other.patience, other.trail):
+        if not await eventually(lambda: _heard_both(other), other.timeout, other.trail):
             yield fault("two requests that are written at once are not both answered", two)
     async with probe.odd_session() as other:
         if not await _answers_long_line(other, method):

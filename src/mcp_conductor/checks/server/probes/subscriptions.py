@@ -19,8 +19,7 @@ from mcp_conductor.checks.engine.subscriptions import (
     listening,
     tag_of,
 )
-from mcp_conductor.checks.engine.tool_calls import callable_again
-from mcp_conductor.errors import ConductorError
+from mcp_conductor.checks.engine.tool_calls import callable_again, carry_out
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import META, METHOD_NOT_FOUND
 from mcp_conductor.protocol.message import Message, render
@@ -47,8 +46,7 @@ def _offered_filter(probe: Probe) -> Json:
 
 async def _call(probe: Probe, wanted: list[Json], meta: Json | None = None) -> None:
     for params in wanted:
-        with suppress(ConductorError):
-            await probe.session.request("tools/call", {**params, **({"_meta": meta} if meta else {})})
+        await carry_out(probe, {**params, **({"_meta": meta} if meta else {})})
     await asyncio.sleep(SETTLE_SECONDS)
 
 

@@ -12,7 +12,7 @@ from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.http_probe import HttpProbe
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.replies import code_of
-from mcp_conductor.checks.engine.shapes import is_integer
+from mcp_conductor.checks.engine.shapes import acknowledges, is_integer
 from mcp_conductor.checks.engine.task_shapes import (
     FOLLOWING,
     TERMINAL,
@@ -224,35 +224,30 @@ async def keys_of_questions_are_not_used_again(probe: Probe) -> AsyncIterator[Fi
         raise NotSeen("no task asked anything")
 
 
-def _is_empty(reply: Message) -> bool:
-    result = reply.result if reply.kind == "result" else None
-    return isinstance(result, dict) and not set(result) - {"resultType", "_meta"}
-
-
 @probed("taske-update-ack")
 async def answers_are_acknowledged(probe: Probe) -> AsyncIterator[Finding]:
-    """Answer tasks, also under keys that no question has: the result is empty."""
+    """Answer tasks, also under keys that no question has: there is a result. The schema allows members in it."""
     for life in await _tasks(probe):
         for reply in life.updates:
-            if not _is_empty(reply):
-                yield fault("tasks/update is not answered with an empty result", reply.raw)
+            if not acknowledges(probe, "tasks/update", reply):
+                yield fault("tasks/update is not answered with a result", reply.raw)
     running = await _make(probe, _makers(probe)[0])
     if running is not None:
         responses = {"conductor-unknown": {"action": "decline"}}
         reply = await probe.ask("tasks/update", {"taskId": running["taskId"], "inputResponses": responses})
-        if not _is_empty(reply):
+        if not acknowledges(probe, "tasks/update", reply):
             yield fault("tasks/update does not ignore a key that no question has", reply.raw)
 
 
 @probed("taske-cancel-ack")
 async def cancellations_are_acknowledged(probe: Probe) -> AsyncIterator[Finding]:
-    """Cancel a task that was just made: the result is empty."""
+    """Cancel a task that was just made: there is a result. The schema allows members in it."""
     for params in _makers(probe):
         receipt = await _make(probe, params)
         if receipt is not None:
             reply = await probe.ask("tasks/cancel", {"taskId": receipt["taskId"]})
-            if not _is_empty(reply):
-                yield fault("tasks/cancel is not answered with an empty result", reply.raw)
+            if not acknowledges(probe, "tasks/cancel", reply):
+                yield fault("tasks/cancel is not answered with a result", reply.raw)
             return
     raise NotSeen("no task was made")
 

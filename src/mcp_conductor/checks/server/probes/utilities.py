@@ -11,8 +11,9 @@ from mcp_conductor.checks.engine.check import probed
 from mcp_conductor.checks.engine.exploration import LONGEST_LIST, MOST_PAGES
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
-from mcp_conductor.checks.engine.replies import code_of
+from mcp_conductor.checks.engine.replies import code_of, result_of
 from mcp_conductor.checks.engine.shapes import is_integer
+from mcp_conductor.checks.engine.timing import INCONCLUSIVE
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, METHOD_NOT_FOUND
 from mcp_conductor.protocol.message import Message
@@ -138,7 +139,7 @@ async def completion_takes_a_context(probe: Probe) -> AsyncIterator[Finding]:
         yield fault("a completion with a context is refused", reply.raw)
 
 
-@probed("completion-not-supported-32601", follows="base-method-not-found-server")
+@probed("completion-not-supported-32601", follows=("base-method-not-found-server", "completion-capability-declared"))
 async def completion_is_refused_where_it_is_not_declared(probe: Probe) -> AsyncIterator[Finding]:
     """Send completion/complete to a server that does not declare completions: the error has the code -32601."""
     if probe.declares("completions"):
@@ -148,7 +149,7 @@ async def completion_is_refused_where_it_is_not_declared(probe: Probe) -> AsyncI
         yield fault(f"completion/complete is not answered with {METHOD_NOT_FOUND}", reply.raw)
 
 
-@probed("completion-invalid-ref", needs="completions")
+@probed("completion-invalid-ref", needs="completions", follows="completion-values")
 async def completion_of_nothing_is_refused(probe: Probe) -> AsyncIterator[Finding]:
     """Complete for a prompt that does not exist, and without the name of an argument: the code is -32602."""
     unknown = _completion({"type": "ref/prompt", "name": "conductor-no-such-prompt"}, "x")
@@ -197,9 +198,15 @@ async def pages_follow_each_other(probe: Probe) -> AsyncIterator[Finding]:
 
     After 200 pages, or ten seconds, a list is left: whether it has an end is not known then.
     """
+    unseen: NotSeen | None = None
     for method, _ in await _paged_lists(probe):
-        async for message, page in _repetitions(probe, method):
-            yield fault(f"{method}: {message}", page)
+        try:
+            async for message, page in _repetitions(probe, method):
+                yield fault(f"{method}: {message}", page)
+        except NotSeen as nothing:
+            unseen = nothing
+    if unseen is not None:
+        raise unseen
 
 
 async def _repetitions(probe: Probe, method: str) -> AsyncIterator[tuple[str, Any]]:
@@ -211,9 +218,12 @@ async def _repetitions(probe: Probe, method: str) -> AsyncIterator[tuple[str, An
     began = perf_counter()
     for _ in range(MOST_PAGES):
         if perf_counter() - began > LONGEST_LIST:
-            break
+            figures = f"{len(cursors)} pages in {LONGEST_LIST:g} s"
+            raise NotSeen(f"{INCONCLUSIVE}: the end of {method} was not reached on {figures}")
         reply = await probe.ask(method, params)
-        page = reply.result if reply.kind == "result" and isinstance(reply.result, dict) else {}
+        page = result_of(reply)
+        if page is None:
+            raise NotSeen(f"a page of {method} is not answered with a result")
         items = page.get(member)
         listed = [item.get(key) for item in items if isinstance(item, dict)] if isinstance(items, list) else []
         names = {name for name in listed if isinstance(name, str)}
@@ -252,6 +262,8 @@ async def unknown_cursors_are_refused(probe: Probe) -> AsyncIterator[Finding]:
         if reply.kind == "error" and code_of(reply) == METHOD_NOT_FOUND:
             continue  # resources need not have templates
         if code_of(reply) != INVALID_PARAMS:
+            if reply.kind == "error" and (await probe.ask(method)).kind == "error":
+                continue  # the list fails, whatever the cursor
             yield fault(f"{method} does not answer an unknown cursor with {INVALID_PARAMS}", reply.raw)
 
 

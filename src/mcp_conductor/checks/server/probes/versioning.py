@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
-from mcp_conductor.checks.engine.capabilities import served_undeclared
+from mcp_conductor.checks.engine.capabilities import DECLARED, served_undeclared
 from mcp_conductor.checks.engine.check import probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.http_probe import http_session
@@ -65,7 +65,7 @@ async def discover_lists_what_is_served(probe: Probe) -> AsyncIterator[Finding]:
             yield fault(f"version {version} is listed, but not served", answer.raw)
 
 
-@probed("versioning-discover-matches-handlers")
+@probed("versioning-discover-matches-handlers", follows=DECLARED)
 async def discover_tells_what_there_is(probe: Probe) -> AsyncIterator[Finding]:
     """Ask for all lists: those of declared capabilities are there, those of others are not."""
     for method in declared_lists(probe):

@@ -69,4 +69,5 @@ def _field(item: Any, field: str) -> Any:
 
 def _field_is(item: Any, field: str, wanted: str) -> bool:
     found = _field(item, field)
-    return found is not NOTHING and text_of(found) == wanted
+    values = found if isinstance(found, list) and "*" in field and field not in item else [found]
+    return bool(values) and all(value is not NOTHING and text_of(value) == wanted for value in values)

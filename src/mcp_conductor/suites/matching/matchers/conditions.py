@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
+from itertools import product
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
@@ -72,20 +73,25 @@ def cross_field(actual: Any, condition: Condition) -> str | None:
     """
     if not isinstance(actual, (dict, list)):
         return f"is {described(actual)}, not an object with fields to compare"
-    values = []
-    for side in (condition.left, condition.right):
-        value = side.find(actual) if isinstance(side, JsonPath) else side
-        if value is NOTHING:
+    sides = [_values(side, actual) for side in (condition.left, condition.right)]
+    for side, values in zip((condition.left, condition.right), sides, strict=True):
+        if not values or any(value is NOTHING for _, value in values):
             return f"has no {side.text!r} to compare: {side.why(actual)}"
-        values.append(value)
-    if holds(values[0], condition.operator, values[1]):
-        return None
-    wanted = f"{WORDS[condition.operator]} {_side_text(condition.right, values[1])}"
-    return f"has {_side_text(condition.left, values[0])}, not {wanted}"
+    for (left, one), (right, other) in product(*sides):
+        if not holds(one, condition.operator, other):
+            return f"has {_side_text(left, one)}, not {WORDS[condition.operator]} {_side_text(right, other)}"
+    return None
 
 
-def _side_text(side: Any, value: Any) -> str:
-    return f"{side.text} = {shown(value)}" if isinstance(side, JsonPath) else shown(value)
+def _values(side: Any, actual: Any) -> list[tuple[str, Any]]:
+    """What SIDE stands for in ACTUAL, each value with its path; without one if it is written in the condition."""
+    if not isinstance(side, JsonPath):
+        return [("", side)]
+    return side.each(actual) if side.several else [(side.text, side.find(actual))]
+
+
+def _side_text(path: str, value: Any) -> str:
+    return f"{path} = {shown(value)}" if path else shown(value)
 
 
 def holds(left: Any, operator: str, right: Any) -> bool:

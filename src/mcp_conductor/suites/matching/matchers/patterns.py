@@ -71,7 +71,7 @@ def _pattern_without_name(text: str, asked: str, *, negated: bool) -> Pattern:
     try:
         return Pattern(text, resembles, (read_regex(asked),), negated)
     except ValueError as error:
-        hint = f"to match this exact text, write {_literally(text)}"
+        hint = _as_text(text)
         raise UsageError(f"cannot be used: {error}", hint=hint) from None
 
 
@@ -89,15 +89,15 @@ def _refuse_mistakes(asked: str, *, negated: bool) -> None:
         return
     word, has_colon = found[0], found.end() < len(asked)
     if word in SPECIAL_KEYS:
-        hint = f"write `{PREFIX}{word}: …`, a mapping; to match this exact text, {_literally(text)}"
+        hint = f"write `{PREFIX}{word}: …`, a mapping; {_as_text(text)}"
         raise UsageError(f"has {word!r} in a text, which is a key", hint=hint)
     if near := _near(word, has_colon=has_colon):
         meant = text.replace(word, near.name, 1) if near.params else f"{'not:' * negated}{near.name}"
-        hint = f"did you mean {PREFIX + meant!r}? To match this exact text, write {_literally(text)}"
+        hint = f"did you mean {PREFIX + meant!r}? F{_as_text(text)[1:]}"
         raise UsageError(f"asks for the unknown matcher {word!r}", hint=with_plugins(hint))
     # Under `not:` it would pass for every value, and the mistake would not be noticed.
     if has_colon and (negated or (word[0].islower() and not asked.startswith("://", len(word)))):
-        hint = f"to match this exact text, write {_literally(text)}"
+        hint = _as_text(text)
         raise UsageError(f"asks for the unknown matcher {word!r}", hint=with_plugins(hint))
 
 
@@ -107,12 +107,14 @@ def _near(word: str, *, has_colon: bool) -> Matcher | None:
 
 
 def _advice(usage: str, text: str) -> str:
-    return f"it is written {usage}; to match this exact text, write {_literally(text)}"
+    return f"it is written {usage}; {_as_text(text)}"
 
 
-def _literally(text: str) -> str:
+def _as_text(text: str) -> str:
+    """The two ways to expect what stands after `match:` as it is."""
     asked = text.removeprefix("not:")
-    return f"{PREFIX}{'not:' if asked != text else ''}contains:{asked}"
+    prefix = PREFIX + text.removesuffix(asked)
+    return f"for exactly this text, write {prefix}literal:{asked}; to find it in another, {prefix}contains:{asked}"
 
 
 def forgotten_prefix(text: str) -> str | None:

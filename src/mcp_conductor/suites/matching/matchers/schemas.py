@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from mcp_conductor.bounded.worker import TooSlowError
-from mcp_conductor.errors import UsageError
 from mcp_conductor.files.fields import Field
+from mcp_conductor.files.other_files import other_file
 from mcp_conductor.files.source import load
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.protocol.schema import Undecided, checker, flaw, property_of
@@ -46,21 +46,15 @@ def schema(field: Field, _: Field, __: bool) -> Node:
     wanted = field.value
     if wanted == ANYTHING:
         return compile_node(field, partial=False)
+    quoted = True
     if isinstance(wanted, dict) and wanted.keys() == {"file"}:
-        wanted = _schema_file(field.member("file", wanted["file"]))
+        file = other_file(field.member("file", wanted["file"]), os.path.dirname(field.document.file))
+        wanted, quoted = file.read(load).data, not file.outside
     if not isinstance(wanted, (dict, bool)):
         field.refuse(f"must be a JSON Schema, not {kind_of(wanted)}")
     if problem := flaw(wanted):
-        field.refuse(f"cannot be used: {problem}")
+        field.refuse(f"cannot be used: {problem}" if quoted else "cannot be used: it is not a JSON Schema")
     return Fits(checker(wanted))
-
-
-def _schema_file(field: Field) -> Any:
-    folder = os.path.dirname(field.document.file)
-    try:
-        return load(os.path.join(folder, field.text())).data
-    except UsageError as error:
-        field.refuse(f"cannot be used: {error.message}", error.hint)
 
 
 @matcher("outputSchema")

@@ -1,0 +1,24 @@
+from mcp.server import MCPServer
+
+server = MCPServer("hello")
+
+
+@server.tool()
+def greet(name: str) -> str:
+    """Greet by name."""
+    return f"Hello, {name}!"
+
+
+@server.resource("hello://world")
+def world() -> str:
+    """The world."""
+    return "Hello, world!"
+
+
+@server.prompt()
+def greeting(name: str) -> str:
+    """Ask for a greeting."""
+    return f"Greet {name}."
+
+
+server.run()

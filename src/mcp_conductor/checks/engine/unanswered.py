@@ -1,0 +1,62 @@
+"""Requests that the server did not answer, so that none of them is waited for again and again."""
+
+from collections import Counter
+from typing import Any
+
+from mcp_conductor.checks.engine.evidence import SENT, Line
+from mcp_conductor.client.session import Session
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import Message, compact
+
+MOST_MISSED = 2  # time-outs: a second one, because the first may come from a busy machine
+
+
+class Unanswered:
+    """The requests that were not answered in time: whole methods, or one request of a method that answers others.
+
+    Only requests that are proper, in a session that is open, are counted.
+    """
+
+    def __init__(self) -> None:
+        self._missed: Counter[str] = Counter()
+        self._answered: set[str] = set()
+        self._proofs: dict[str, Line] = {}
+
+    def is_known(self, method: str, params: Any = None) -> bool:
+        """Whether a request was missed so often that it is not to be waited for any more."""
+        return any(self._missed[key] >= MOST_MISSED for key in (method, _key(method, params)))
+
+    def is_silent(self, method: str) -> bool:
+        """Whether METHOD was never answered, whatever its params."""
+        return self._missed[method] >= MOST_MISSED
+
+    def proof(self, method: str) -> list[str]:
+        """The first request of METHOD that was not answered."""
+        return [self._proofs[method]] if method in self._proofs else []
+
+    def missed(self, session: Session, method: str, params: Any = None) -> None:
+        """The request that was sent last in SESSION with METHOD was not answered in time."""
+        key = _key(method, params)
+        if key in self._answered:
+            return
+        self._missed[key if method in self._answered else method] += 1
+        if method not in self._proofs:
+            sent = (each for each in reversed(session.transcript.frames) if each.source == "client")
+            asked = (each for each in sent if any(_asks_for(method, one) for one in each.messages()))
+            frame = next(asked, None)
+            if frame is not None:
+                self._proofs[method] = Line(SENT + frame.text, session.began + frame.at)
+
+    def answered(self, method: str, params: Any = None) -> None:
+        self._answered |= {method, _key(method, params)}
+        self._missed.pop(method, None)
+
+
+def _asks_for(method: str, message: Message) -> bool:
+    return message.kind == "request" and message.method == method
+
+
+def _key(method: str, params: Any) -> str:
+    """What is the same in two requests that ask for the same."""
+    own: Json = {name: value for name, value in params.items() if name != "_meta"} if isinstance(params, dict) else {}
+    return f"{method} {compact(own)}"

@@ -1,0 +1,104 @@
+"""A server that asks without end: the check takes little memory."""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
+
+from tests.e2e.checks.plain_servers import PlainHttp
+
+CONDUCTOR = (sys.executable, "-c", "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())")
+QUESTIONS = "".join(
+    f'data: {{"jsonrpc": "2.0", "id": "q{number}", "method": "roots/list"}}\n\n' for number in range(1000)
+).encode()
+
+
+@contextmanager
+def flooding(flooded=None):
+    """The URL of a server whose stream is full of questions; FLOODED is set when much was read of it."""
+    plain = PlainHttp()
+    lock = threading.Lock()
+
+    class Front(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            with lock:
+                status, said = plain.answer_post(body)
+            self.answer(status, said)
+
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.end_headers()
+            self.close_connection = True
+            try:
+                for number in count():
+                    self.wfile.write(QUESTIONS)
+                    if flooded is not None and number == 50:
+                        flooded.set()
+            except OSError:
+                return
+
+        def do_DELETE(self):
+            self.answer(200, b"")
+
+        def answer(self, status, body):
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *words):
+            pass
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, *_):
+            """The client has gone."""
+
+    with Server(("127.0.0.1", 0), Front) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/mcp"
+        server.shutdown()
+
+
+def test_a_check_of_a_server_that_asks_without_end_is_quick_and_small(tmp_path):
+    with flooding() as url:
+        # Its parent is a small process: the memory of a child counts from its fork.
+        measure = "import resource, subprocess, sys; subprocess.run(sys.argv[1:]); "
+        measure += "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)"
+        words = [*CONDUCTOR, "check", "-q", "--report", "json:out.json", "--only", "ping", url]
+        done = subprocess.run(
+            [sys.executable, "-c", measure, *words], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+    statuses = {each["id"]: each["status"] for each in json.loads((tmp_path / "out.json").read_text())["outcomes"]}
+    assert statuses["ping-response-server"] == "passed"
+    assert int(done.stderr.split()[-1]) < 150_000  # kB
+
+
+def test_a_check_of_a_server_that_asks_without_end_is_interrupted_at_once(tmp_path):
+    flooded = threading.Event()
+    with flooding(flooded) as url:
+        process = subprocess.Popen(
+            [*CONDUCTOR, "check", "-q", url],
+            cwd=tmp_path,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+        )
+        assert flooded.wait(30)
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert told == "interrupted: a check that did not end has no result, and no report is written\n"
+    assert time.monotonic() - began < 2

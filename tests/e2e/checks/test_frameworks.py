@@ -1,0 +1,113 @@
+"""What is the author's, and what is the framework's: with real frameworks, as they are installed for these tests."""
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from bare_servers import BARE, HERE, measured
+from tests.conftest import SERVERS
+from tests.e2e.checks.plain_servers import broken
+from tests.e2e.checks.real_servers import PEERS, node
+from tests.e2e.suites.conftest import CONDUCTOR
+
+from mcp_conductor.checks.frameworks import frameworks
+
+LIAR = """
+    def initialize(self, params):
+        found = super().initialize(params)
+        found["serverInfo"] = {"name": "FastMCP", "version": "4.1.2"}
+        return found
+
+    def list_tools(self, params):
+        return {"tools": self.tools}  # also for a cursor that is none
+    """
+
+
+def command(bare, tmp_path):
+    """The command of a bare server on what is installed for the tests."""
+    if bare.registry == "pypi":
+        return (sys.executable, str(HERE / bare.file))
+    if node() is None:
+        pytest.skip("the npm packages are not installed: was the npm registry out of reach during scripts/setup?")
+    (tmp_path / "node_modules").symlink_to(PEERS / "node_modules")
+    shutil.copy(HERE / bare.file, tmp_path)
+    return (str(node()), str(tmp_path / bare.file))
+
+
+QUICK = ("python_sdk_2.py", "typescript_sdk_1.mjs")
+INSTALLED = [
+    pytest.param(bare, version, id=f"{bare.file}-{version}", marks=() if bare.file in QUICK else pytest.mark.slow)
+    for bare in BARE
+    for version in bare.versions
+    if (bare.package, version)
+    in (
+        ("mcp", "2.3.0"),
+        ("fastmcp", "4.1.2"),
+        ("@modelcontextprotocol/sdk", "1.32.2"),
+        ("@modelcontextprotocol/server", "2.3.1"),
+    )
+]
+
+
+def check(tmp_path, words, *flags, **env):
+    done = subprocess.run(
+        [*CONDUCTOR, "check", *flags, "--", *words],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
+        env={**os.environ, **env},
+    )  # fmt: skip
+    return done.returncode, done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.peers
+@pytest.mark.parametrize(("bare", "version"), INSTALLED)
+def test_the_table_has_what_a_bare_server_breaks(bare, version, tmp_path):
+    of_bare = (*bare.classes[0], bare.major)
+    row = next(each for each in frameworks() if (*each.classes[0][1:3], each.major) == of_bare)
+    found = asyncio.run(measured(command(bare, tmp_path), str(tmp_path)))
+    known = {each.id: each.forms for each in row.faults if version in each.versions}
+    assert {name for name, _ in found} == known.keys()
+    assert {key for key, forms in found.items() if not forms <= known[key[0]]} == set()
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize(("bare", "version"), INSTALLED)
+def test_a_hello_world_server_is_fine_and_with_all_findings_it_is_not_better(bare, version, tmp_path):
+    words = command(bare, tmp_path)
+    code, text = check(tmp_path, words, "--call-tools", "all", "--json")
+    report = json.loads(text)
+    assert code == 0
+    assert report["metrics"]["grade"]["letter"] == "A"
+    assert report["metrics"]["framework"]["version"] == version
+    assert bare.file in report["metrics"]["framework"]["how"]
+    theirs = [each["id"] for each in report["outcomes"] if "framework" in each]
+    assert theirs
+    assert [each["id"] for each in report["outcomes"] if each["status"] in ("failed", "warned")] == []
+    code, text = check(tmp_path, words, "--call-tools", "all", "--json", "--all-findings")
+    every = json.loads(text)
+    assert set(theirs) <= {each["id"] for each in every["outcomes"] if each["status"] in ("failed", "warned")}
+    assert every["metrics"]["grade"]["letter"] == report["metrics"]["gradeOfAll"]["letter"]
+    assert (code == 1) == (every["summary"]["failed"] > 0)
+
+
+def test_a_server_that_only_calls_itself_a_framework_is_not_excused(tmp_path):
+    code, text = check(tmp_path, broken(tmp_path, "Plain", LIAR), "--json", PYTHONPATH=str(SERVERS))
+    report = json.loads(text)
+    assert report["server"]["name"] == "FastMCP"
+    assert "framework" not in report["metrics"]
+    assert "pagination-invalid-cursor" in [each["id"] for each in report["outcomes"] if each["status"] == "warned"]
+    assert code == 0
+
+
+def test_what_the_author_breaks_on_a_framework_is_the_authors(tmp_path):
+    source = (HERE / "python_sdk_2.py").read_text(encoding="utf-8")
+    author = source.replace("server.run()", 'print("hello", flush=True)\nserver.run()')
+    Path(tmp_path / "server.py").write_text(author, encoding="utf-8")
+    code, text = check(tmp_path, (sys.executable, "server.py"), "--only", "stdio")
+    assert code == 1
+    assert "FAIL  stdio-stdout-clean-server" in text
