@@ -1,5 +1,6 @@
 """The base protocol, tried: ids of all types, unknown methods and capabilities. For garbage, see malformed.py."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -8,20 +9,20 @@ from mcp_conductor.checks.engine.check import probed
 from mcp_conductor.checks.engine.findings import fault
 from mcp_conductor.checks.engine.openings import CAPABILITIES, context, declared_lists, first, initialize
 from mcp_conductor.checks.engine.probe import Probe
-from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.replies import code_of, result_of, unasked_replies
+from mcp_conductor.checks.engine.sessions import GRACE_SECONDS
 from mcp_conductor.checks.engine.shapes import acknowledges
-from mcp_conductor.errors import ConductorError, RequestTimeout, TransportError
-from mcp_conductor.protocol import Json
+from mcp_conductor.errors import ConductorError
+from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND
-from mcp_conductor.protocol.message import render
-from mcp_conductor.protocol.transcript import Transcript
+from mcp_conductor.protocol.message import Message, render
 from mcp_conductor.report.model import Finding
 from mcp_conductor.transport import meanwhile
 
-# Each type of id, and those that a careless server takes for none; each is used once in a session.
-_IDS_OF_RESULTS = ("conductor-id", 424_242, "424242", 0, "", -7, 2**32 + 42, 2**53 - 1)
-_IDS_OF_ERRORS = ("conductor-error", 434_343, "434343")
+# Each type of id, and those that a careless server takes for none; each is used once in a session. None becomes the id
+# of another request when its type, its sign or its upper bits are lost: an answer with a changed id is known by that.
+_IDS_OF_RESULTS = ("conductor-id", 424_242, "454545", 0, "", -464_646, 2**32 + 474_747, 2**53 - 1)
+_IDS_OF_ERRORS = ("conductor-error", 434_343, "484848")
 # Servers may refuse a fraction. Beyond 2^53 readers of JSON need not keep every digit (RFC 8259, section 6).
 _FRACTION, _BEYOND = 4545.5, 2**53 + 1
 _NOT_UTF_8 = re.compile("[\udc80-\udcff]")
@@ -71,41 +72,53 @@ async def ids_are_echoed(probe: Probe) -> AsyncIterator[Finding]:
                 yield problem
     async with probe.odd_session() as other:
         for number in (_FRACTION, _BEYOND):
-            changed = await _changed_id(other, number)
-            if changed is None:
+            _, changed = await _ask_with_id(other, other.harmless, number, refusable=True)
+            if changed is None or changed.id is None:
                 continue
-            if number == _BEYOND and changed["id"] == float(_BEYOND):
-                told = f"the id {_BEYOND} comes back as {render(changed['id'])}: integers beyond 2^53 lose digits here"
+            if number == _BEYOND and changed.id == float(_BEYOND):
+                told = f"the id {_BEYOND} comes back as {render(changed.id)}: integers beyond 2^53 lose digits here"
                 probe.found.remarks.append(told)
             else:
-                yield fault(f"the reply to the id {number} has the id {render(changed['id'])}", changed)
+                yield fault(f"the reply to the id {number} has the id {render(changed.id)}", changed.raw)
 
 
-async def _changed_id(probe: Probe, identity: float) -> Json | None:
-    """The reply to a request with this id, if it came with another one before those to two later requests."""
-    mark = probe.session.transcript.mark
-    async with meanwhile(probe.ask(probe.harmless, id=identity)):
+async def _ask_with_id(
+    probe: Probe, method: str, identity: Id, *, refusable: bool = False
+) -> tuple[Message | None, Message | None]:
+    """The reply to a request with this id, or else an answer with an id that no request has.
+
+    Such an answer is seen once two later requests are answered: it takes no time-out. An id that is REFUSABLE may have
+    no reply, which is not waited for.
+    """
+    transcript = probe.session.transcript
+    mark = transcript.mark
+
+    def changed() -> Message | None:
+        known = {message.id for message in transcript.messages("client")}  # replies to earlier requests may come late
+        came = (each for frame in transcript.since(mark) if frame.source == "server" for each in frame.messages())
+        return next((each for each in came if each.kind in ("result", "error") and each.id not in known), None)
+
+    async with meanwhile(probe.ask(method, id=identity)) as answer:
+        await asyncio.wait({answer}, timeout=GRACE_SECONDS)
         with suppress(ConductorError):
-            await probe.ask(probe.harmless)
-            await probe.ask(probe.harmless)
-        probe.never_cancel(identity)
-    record = Record(Transcript.of(probe.session.transcript.since(mark)), probe.dialect, probe.transport, {})
-    earlier = {message.id for message in probe.session.transcript.messages("client")}  # whose replies may come late
-    changed = [each.raw for each in unasked_replies(record) if each.id is not None and each.id not in earlier]
-    return changed[0] if changed else None
+            for _ in range(2):
+                if not answer.done():
+                    await probe.ask(probe.harmless)
+        if not answer.done() and not refusable and changed() is None:
+            await asyncio.wait({answer})
+        if not answer.done():
+            probe.never_cancel(identity)
+        elif answer.exception() is None:
+            return answer.result(), None
+    return None, changed()
 
 
 async def _echo_problem(probe: Probe, method: str, identity: str | int) -> Finding | None:
-    transcript = probe.session.transcript
-    mark = transcript.mark
-    try:
-        reply = await probe.ask(method, id=identity)
-    except (RequestTimeout, TransportError) as error:
-        came = [each for frame in transcript.since(mark) if frame.source == "server" for each in frame.messages()]
-        others = [each.raw for each in came if each.kind in ("result", "error")]
-        if not others:  # that it is not answered at all is another fault
-            return None
-        return fault(f"{method} with the id {identity!r} has no reply with that id", others[-1], hint=error.message)
+    reply, changed = await _ask_with_id(probe, method, identity)
+    if changed is not None:
+        return fault(f"{method} with the id {identity!r} has no reply with that id", changed.raw)
+    if reply is None:  # that it is not answered at all is another fault
+        return None
     echoed = reply.raw.get("id") if isinstance(reply.raw, dict) else None
     fits = echoed == identity and not isinstance(echoed, bool)
     return None if fits else fault(f"the reply to the id {identity!r} has another id", reply.raw)
