@@ -134,6 +134,14 @@ async def test_a_server_of_the_old_transport_is_reported_for_what_it_breaks_alon
     assert await broken(HttpSpec(url=server.url, sse=True), OLD) == ids
 
 
+async def test_an_answer_in_the_post_is_reported_without_waiting_for_one_on_the_stream(http):
+    spec = HttpSpec(url=http(manners(AnswersInThePost())).url, sse=True)
+    verdicts = await check(spec, OLD, Options(only=["sse-message-events"]))
+    (outcome,) = [each for each in verdicts.outcomes if each.id == "sse-message-events"]
+    message = "the answer to initialize comes in the response to its POST, not on the stream"
+    assert [each.message for each in outcome.findings] == [message]
+
+
 async def test_our_own_server_of_the_old_transport_breaks_nothing(tmp_path):
     with composed(tmp_path, type="sse") as port:
         assert await broken(HttpSpec(url=f"http://127.0.0.1:{port}/sse", sse=True), OLD) == set()

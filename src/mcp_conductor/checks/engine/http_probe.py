@@ -214,8 +214,12 @@ class HttpProbe:
     async def verb(self, method: str, headers: Headers | None = None) -> HttpResponse:
         """GET or DELETE; of a stream, what comes in time."""
         async with self.opened(method, {**self.headers(), **(headers or {})}) as (seen, chunks):
-            await _read(seen, chunks, min(self.timeout, GLANCE_SECONDS), until_end, self.trail)
+            await self.read_glance(seen, chunks)
             return seen
+
+    async def read_glance(self, seen: HttpResponse, chunks: AsyncIterator[bytes]) -> None:
+        """Read into SEEN what comes at once."""
+        await _read(seen, chunks, min(self.timeout, GLANCE_SECONDS), until_end, self.trail)
 
     @asynccontextmanager
     async def listening(self, headers: Headers | None = None) -> AsyncIterator[HttpResponse]:

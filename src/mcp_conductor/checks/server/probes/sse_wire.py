@@ -69,7 +69,9 @@ async def messages_are_message_events(probe: Probe) -> AsyncIterator[Finding]:
         posted = await _post(http, endpoint, raw)
         if posted.refused:
             raise NotSeen(f"initialize was refused: HTTP {posted.status}")
-        if not await eventually(lambda: stream.reply(raw["id"]) is not None, http.timeout, http.trail):
+        if posted.reply(raw["id"]) is not None:
+            yield fault("the answer to initialize comes in the response to its POST, not on the stream", posted.shown())
+        elif not await eventually(lambda: stream.reply(raw["id"]) is not None, http.timeout, http.trail):
             yield fault("the answer to initialize does not come on the stream", posted.shown())
         for event in stream.events:
             if event.kind not in ("endpoint", "message") and event.data.startswith("{") and "jsonrpc" in event.data:
@@ -121,7 +123,9 @@ async def _endpoint(http: HttpProbe, stream: HttpResponse) -> str | None:
 
 async def _post(http: HttpProbe, endpoint: str, raw: Json, headers: Headers | None = None) -> HttpResponse:
     given: Headers = {"Content-Type": "application/json", **(headers or {})}
-    async with http.opened("POST", given, compact(raw).encode(), endpoint) as (seen, _):
+    async with http.opened("POST", given, compact(raw).encode(), endpoint) as (seen, chunks):
+        if seen.media_type == "application/json":  # perhaps the answer, which should come on the stream
+            await http.read_glance(seen, chunks)
         return seen
 
 
