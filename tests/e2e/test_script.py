@@ -86,7 +86,8 @@ def test_a_capture_that_finds_nothing_is_an_error_beside_the_result(run):
     done = run(call("a", more={"capture": {"id": "result.nowhere"}}, n=1), call("b", n="{{ id }}"))
     first, second = lines(done.out)
     assert first["result"]["structuredContent"] == {"n": 1}
-    assert first["error"]["message"] == "capture 'id': nothing was found at result.nowhere"
+    why = "result has no 'nowhere'; it has 'content', 'structuredContent', 'isError'"
+    assert first["error"]["message"] == f"capture 'id': nothing was found at result.nowhere: {why}"
     assert "unknown name 'id'" in second["error"]["message"]
     assert done.code == 1
 

@@ -203,7 +203,7 @@ class ScriptRun:
                 missing = UsageError(f"capture {name!r}: {error.message}")
                 continue
             if value is NOTHING:
-                missing = UsageError(f"capture {name!r}: nothing was found at {capture.source}")
+                missing = UsageError(f"capture {name!r}: {capture.nothing(answer)}")
                 continue
             self._values.add(name, value, secret=capture.secret)
         if missing is not None and "error" not in answer:

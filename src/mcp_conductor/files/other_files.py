@@ -1,4 +1,4 @@
-"""Files that a test file names: `include`, `parametrize` and `match:schema`.
+"""Files that a test file names: `include`, `parametrize` and `match:schema`; and links in place of files.
 
 A test file may come from a stranger, and a message that quotes a file shows it to whoever reads the log. So what lies
 outside the directory of the test file is read only where the user allows it, and messages do not quote it.
@@ -13,6 +13,8 @@ from mcp_conductor.files.fields import Field
 from mcp_conductor.values import dataclass
 
 Read = TypeVar("Read")
+
+ALLOWING = "give --allow-outside (pytest: --conductor-allow-outside) if you trust the test file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +43,15 @@ def other_file(given: Field, directory: str) -> OtherFile:
     name, limit = given.text(), given.document.limit
     path = os.path.normpath(os.path.join(directory, name))
     shown = os.path.normpath(os.path.join(os.path.dirname(given.document.file), name))
-    inside = os.path.join(os.path.realpath(limit or directory), "")
-    outside = not os.path.realpath(path).startswith(inside)
+    outside = is_outside(path, limit or directory)
     if outside and limit is not None:
-        given.refuse(
-            f"is {name!r}, which lies outside the directory of the test file",
-            "give --allow-outside (pytest: --conductor-allow-outside) if you trust the test file",
-        )
+        given.refuse(f"is {name!r}, which lies outside the directory of the test file", ALLOWING)
     return OtherFile(given, path, shown, outside)
+
+
+def is_outside(path: str, directory: str) -> bool:
+    """Whether PATH leads out of DIRECTORY, also by a link."""
+    return not os.path.realpath(path).startswith(os.path.join(os.path.realpath(directory), ""))
 
 
 def unquoted(error: UsageError, files: Container[str] | None = None) -> UsageError:
@@ -57,5 +60,5 @@ def unquoted(error: UsageError, files: Container[str] | None = None) -> UsageErr
     if where is None or (files is not None and where.file not in files):
         return error
     place = Location(where.file, where.line, where.column)
-    hint = "it lies outside the directory of the test file, so that it is not quoted"
+    hint = "what lies outside the directory of the test file is not quoted"
     return UsageError(f"{where.file} has a mistake in line {where.line}", hint=hint, where=place)

@@ -6,7 +6,7 @@ system come in as values (`Surroundings`).
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from itertools import islice
 from os.path import isabs, join, normpath
@@ -68,6 +68,7 @@ _STDIO_KEYS, _HTTP_KEYS = tuple(_OF_STDIO), tuple(_OF_HTTP)
 TABLES = ("mcpServers", "servers")  # under which a file with several servers has them
 _FLAT_STARTUP_TIMEOUT = 5.0
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_MAX_LIST_LENGTH = 500  # characters of the names that a message lists
 _MOST_KEYS = 1000  # of a server, among which a misspelled one is looked for
 
 Path = tuple[str | int, ...]
@@ -109,8 +110,8 @@ def from_settings(settings: Any, around: Surroundings, server: str | None = None
     name = server if server is not None else next(iter(entries))
     if name not in entries:
         near = nearest(name, list(entries))
-        hint = f"did you mean {near!r}?" if near else f"it has: {_list(entries)}"
-        raise ConfigError(f"{around.file} has no server {name!r}", hint=hint)
+        hint = f"did you mean {_quoted(near)}?" if near else f"it has: {_list(entries)}"
+        raise ConfigError(f"{around.file} has no server {_quoted(name)}", hint=hint)
     return _Entry(entries[name], (table, name), around, name).spec()
 
 
@@ -155,8 +156,20 @@ def _spelled(path: Path) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
 
 
-def _list(names: Any) -> str:
-    return ", ".join(map(repr, names))
+def _quoted(name: Any) -> str:
+    return repr(cut(name, MAX_NAME_LENGTH) if isinstance(name, str) else name)
+
+
+def _list(names: Collection[Any]) -> str:
+    """NAMES as they are shown: a file may have any number, of any length."""
+    listed: list[str] = []
+    length = 0
+    for name in map(_quoted, names):
+        length += len(name) + 2
+        if listed and length > _MAX_LIST_LENGTH:
+            return f"{', '.join(listed)} and {len(names) - len(listed)} more"
+        listed.append(name)
+    return ", ".join(listed)
 
 
 class _Entry:
@@ -192,7 +205,8 @@ class _Entry:
         """A whole file that describes one server: our own format, so every key must be known."""
         if server is not None and server != self.name:
             raise ConfigError(
-                f"{self.around.file} has no server {server!r}", hint=f"it describes one server, {self.name!r}"
+                f"{self.around.file} has no server {_quoted(server)}",
+                hint=f"it describes one server, {_quoted(self.name)}",
             )
         # The variables of tests do not concern a server, and x-… means nothing to us.
         known = {*KEYS, "vars", "plugins", *(self.entry if self.around.lenient else ())}

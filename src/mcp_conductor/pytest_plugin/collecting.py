@@ -91,6 +91,7 @@ class SuiteFile(pytest.File):
                 update=self._options.update_snapshots,
                 frozen=self._options.frozen_snapshots,
                 paths=self._options.snapshot_paths,
+                outside=self.suite.outside,
             )
         self._in_use = True
 

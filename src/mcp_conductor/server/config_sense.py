@@ -16,7 +16,11 @@ _CHANGED_BY = {
     "remove_prompt": "prompts",
 }
 
-_TASK_PRESETS = ("simple_task", "progress_task", "elicitation_task", "sampling_task")  # tools that run as tasks only
+# Tools that are made to run as tasks.
+_TASK_PRESETS = (
+    *("simple_task", "progress_task", "elicitation_task", "sampling_task"),
+    *("modern_task", "modern_input_task", "modern_loop_task"),
+)
 
 
 def contradictions(given: Mapping[str, Field], config: ServerConfig) -> Iterator[UsageError]:

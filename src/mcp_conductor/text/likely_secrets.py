@@ -2,7 +2,8 @@ r"""Values that look secret although nobody said so: by the name of their member
 
 Names are read by whole words, and their last words decide: `apiToken` is secret, `token_count` and `nextPageToken` are
 not. Only texts are redacted, so a schema that describes a property named `password` stays as it is. JSON within a text
-is read as JSON; in other text, `name=value`, `"name": "value"` and `Authorization: Bearer value` are found.
+is read as JSON; in other text, `name=value`, `--name value`, `"name": "value"` and `Authorization: Bearer value` are
+found.
 """
 
 import json
@@ -19,7 +20,7 @@ Path = tuple[str | int | None, ...]  # names and indexes; None is every member o
 _MAX_DEPTH = 4  # JSON in text in JSON …
 _MAX_LEARNED = 100
 _LONGEST_LEARNED = 500  # characters
-_SHORTEST_MIXED = 6  # characters of a value that follows a colon
+_SHORTEST_MIXED = 6  # characters of a value that follows a colon, or a flag
 _LONGEST_NO_VALUE = 200  # characters of a reference or a placeholder
 _MAX_KEY_LINES = 200  # of a private key on stderr
 
@@ -54,7 +55,12 @@ _KEY_END = compiled_later(r"-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?--
 _KEY = compiled_later(r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----(?:[\w+/=\s:,.()-]++|\\{1,8}[nrt])*+")
 _KEY_LINE = compiled_later(r"[\w+/=\s:,.()-]*+")
 _USERINFO = compiled_later(r"(?<=://)([^/?#@:\s\"']{0,256}+):([^/?#@\s\"']{1,1024}+)@")
-_NAME = compiled_later(r"(?<![\w-])([A-Za-z][\w-]{1,63}+)(\\{0,8}[\"'`]?[ \t]{0,4}(?::=|=>|[:=])[ \t]{0,4})", re.ASCII)
+# With dashes before it, a name may be a flag, whose value follows after white space.
+_NAME = compiled_later(
+    r"(?<![\w-])(?P<dashes>--?)?(?P<name>[A-Za-z][\w-]{1,63}+)"
+    r"(?P<between>\\{0,8}[\"'`]?[ \t]{0,4}(?::=|=>|[:=])[ \t]{0,4}|(?(dashes)[ \t]++|(?!)))",
+    re.ASCII,
+)
 _VALUE = compiled_later(
     r"(?P<quote>\\{1,8}[\"'])(?P<escaped>[^\"'\\\n]++)|\"(?P<double>(?:[^\"\\\n]++|\\.)++)|(?P<other>['`])(?P<single>[^'`\n]++)"
     r"|(?P<scheme>(?i:bearer|basic|token|digest)[ \t]++)?(?P<bare>[^\s\"'`,;&<>()\[\]{}\\]++)"
@@ -139,6 +145,7 @@ class LikelySecrets:
     def __init__(self, redact: Mapping[str, Path] | None = None, keep: Mapping[str, Path] | None = None) -> None:
         """Paths are known by their text, as it was written."""
         self.count = 0  # values that were redacted
+        self._flag = "conductor record --keep PATH" if keep is None else "--keep PATH"
         self._redact = redact or {}
         self._keep = keep or {}
         # Whether every text has to be read, also one without anything that `may_be_in` finds.
@@ -154,7 +161,7 @@ class LikelySecrets:
             values = (
                 "1 value that looks secret was" if self.count == 1 else f"{self.count} values that look secret were"
             )
-            yield f"{values} redacted in the recording; --keep PATH keeps one"
+            yield f"{values} redacted in the recording; {self._flag} keeps one"
         for flag, paths in (("--redact", self._redact), ("--keep", self._keep)):
             for written in paths:
                 if written not in self._matched:
@@ -295,7 +302,7 @@ class LikelySecrets:
         at = end = 0
         while (name := _NAME.search(text, at)) is not None:
             at = name.end()
-            if is_secret_name(name[1]) and (found := _VALUE.match(text, at)) is not None:
+            if is_secret_name(name["name"]) and (found := _VALUE.match(text, at)) is not None:
                 value = next(filter(None, found.group("escaped", "double", "single", "bare")))
                 if self._is_said(name, found, value):
                     start = found.end() - len(value)
@@ -307,11 +314,12 @@ class LikelySecrets:
 
     def _is_said(self, name: "re.Match[str]", found: "re.Match[str]", value: str) -> bool:
         """Whether VALUE is that of a secret with NAME, and no word of a sentence or of code."""
-        if not _is_value(value) or not _is_secret(name[1], value):
+        if not _is_value(value) or not _is_secret(name["name"], value):
             return False
-        if found["bare"] is None or found["scheme"] is not None:
+        flag = not name["between"].strip()
+        if not flag and (found["bare"] is None or found["scheme"] is not None):
             return True
-        if name[2] == "=":
+        if name["between"] == "=":
             return len(value) >= SHORTEST
         return len(value) >= _SHORTEST_MIXED and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
 

@@ -53,6 +53,30 @@ def test_a_test_that_needs_a_capture_that_failed_is_skipped_with_the_reason(chec
     assert done.outcomes["needs it"]["reason"] == "needs id, which 'gives nothing' did not capture"
 
 
+@pytest.mark.parametrize(
+    ("capture", "why"),
+    [
+        (
+            '{from: "result.content[0].text", json: a.b}',
+            " | json | a.b: 'not json {' is not JSON: expecting value at character 1",
+        ),
+        (
+            '"result.content[0].text | json | a.b"',
+            " | json | a.b: 'not json {' is not JSON: expecting value at character 1",
+        ),
+        ('{from: "result.content[0].text", json: a.b, secret: true}', " | json | a.b"),
+        ('{from: "result.content[0].text", regex: "id=(.+)"}', ", by 'id=(.+)'"),
+    ],
+)
+def test_a_capture_that_finds_nothing_says_why(check, serve, capture, why):
+    server = serve("""
+        hello(tools={})
+        serve({"tools/call": {"content": [{"type": "text", "text": "not json {"}]}})
+    """)
+    done = check(f"- {{it: a, call: x, expect: {{ok: true}}, capture: {{v: {capture}}}}}", server=server)
+    assert done.findings("a").splitlines()[0] == f"capture 'v': nothing was found at result.content[0].text{why}"
+
+
 def test_who_needs_what_a_skipped_test_was_to_capture_is_skipped_too(check):
     done = check(f"""
         - {{it: gives, skip: not today, {ADD}, expect: {{ok: true}}, capture: {{n: result.structuredContent.a}}}}

@@ -169,6 +169,23 @@ def test_a_snapshot_that_cannot_be_written_is_an_error_that_names_it(check, serv
     assert SNAP in done.all
 
 
+@pytest.mark.parametrize("link", ["__snapshots__", SNAP])
+@pytest.mark.parametrize("text", ["greets: {}\n", "sk-secret: [", "sk-secret"])
+def test_a_link_that_leads_outside_is_neither_read_nor_written_unless_that_is_allowed(
+    check, serve, tmp_path_factory, tmp_path, link, text
+):
+    kept = tmp_path_factory.mktemp("elsewhere") / "a.test.mcp.snap.yml"
+    kept.write_text(text)
+    (tmp_path / link).parent.mkdir(exist_ok=True)
+    (tmp_path / link).symlink_to(kept if link == SNAP else kept.parent)
+    done = check(TEST, "--update-snapshots", server=serve(saying("hello")))
+    assert (done.code, "sk-secret" in done.all, "--allow-outside" in done.all) == (2, False, True), done.all
+    assert kept.read_text() == text
+    done = check(TEST, "--update-snapshots", "--allow-outside", server=serve(saying("hello")))
+    assert "sk-secret" not in done.all
+    assert (done.code, "hello" in kept.read_text()) == ((0, True) if text == "greets: {}\n" else (2, False)), done.all
+
+
 def test_secrets_are_not_kept_in_snapshots(check, tmp_path):
     done = check("""
         - {it: says, call: {tool: echo, args: {message: "{{ password }}"}}, expect: snapshot}

@@ -114,6 +114,23 @@ def test_an_unknown_name_is_refused_with_the_known_ones(settings, name, hint):
 
 
 @pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ({"mcpServers": {"a" * 10_000: {"command": "x"}, "b": {}}}, None),
+        ({"mcpServers": {"a" * 10_000: {"command": "x"}}}, "zzz"),
+        ({"mcpServers": {"a" * 10_000: {"command": "x"}}}, "a" * 9_999),
+        ({"mcpServers": {"a" * 10_000: {}}}, None),
+        ({"name": "a" * 10_000, "command": "x"}, "b"),
+        ({"name": "a" * 10_000, "command": "x"}, "b" * 10_000),
+        ({"mcpServers": {f"server-{number}": {} for number in range(5_000)}}, None),
+    ],
+)
+def test_long_names_and_many_of_them_do_not_fill_the_terminal(settings, name):
+    error = refusal(settings, name)
+    assert len(f"{error.message}{error.hint}") < 1_000
+
+
+@pytest.mark.parametrize(
     ("settings", "says"),
     [
         ([], "f.json: must be an object, not an array"),

@@ -37,6 +37,15 @@ def test_what_a_revision_cannot_see_is_warned_of(text, keys):
     assert about(config(text).warnings) == keys
 
 
+@pytest.mark.parametrize(
+    "preset", ["simple_task", "sampling_task", "modern_task", "modern_input_task", "modern_loop_task"]
+)
+def test_a_preset_that_is_about_tasks_needs_a_server_that_has_them(preset):
+    for tasks, warned in (("", ["tools[0].preset"]), ("tasks: {}", []), ("tasksExtension: {}", [])):
+        text = f"transport: {{type: stdio}}\ntools: [{{preset: {preset}}}]\n{tasks}"
+        assert [each for each in about(config(text).warnings) if each != "tasksExtension"] == warned
+
+
 def test_revisions_are_those_of_the_era_that_the_file_asks_for():
     eras = {
         "{type: stdio}": 4,

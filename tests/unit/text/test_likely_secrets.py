@@ -172,6 +172,8 @@ def test_a_known_shape_is_redacted_wherever_it_stands(secret):
         "see https://example.com/@user/password-reset and mailto:me@host",
         "Mcp-Session-Id: 0123456789abcdef0123456789abcdef",
         "const token = getToken();",
+        "use --password to log in, --token @FILE or --secret 'your secret'; the token abcd1234 is none",
+        "--password <text2text>, --token TOKEN, --api-key $KEY1, ---password abcd1234, word--token abcd1234",
     ],
 )
 def test_ordinary_text_is_kept(text):
@@ -190,6 +192,10 @@ def test_ordinary_text_is_kept(text):
         ('said {\\"password\\": \\"hunter\\"}', f'said {{\\"password\\": \\"{REDACTED}\\"}}'),
         ("password: hunter2", f"password: {REDACTED}"),
         ("password = 'correct horse'", f"password = '{REDACTED}'"),
+        ("mysql --password=correcthorse -u me", f"mysql --password={REDACTED} -u me"),
+        ("run -api-key=abcd1234", f"run -api-key={REDACTED}"),
+        ("run --token abcd1234 now", f"run --token {REDACTED} now"),
+        ("run --db-password 'hunter2x' now", f"run --db-password '{REDACTED}' now"),
     ],
 )
 def test_in_other_text_a_name_with_a_value_is_redacted(text, clean):
@@ -213,7 +219,12 @@ def test_a_value_is_redacted_where_it_is_said_again_without_its_name():
     likely.redact('{"params":{"arguments":{"password":"hunter2-x9"}}}')
     assert likely.is_always_needed
     assert likely.redact("logged in with hunter2-x9") == f"logged in with {REDACTED}"
-    assert list(likely.report()) == ["2 values that look secret were redacted in the recording; --keep PATH keeps one"]
+    assert list(likely.report()) == [
+        "2 values that look secret were redacted in the recording; conductor record --keep PATH keeps one"
+    ]
+    likely = LikelySecrets({}, {})  # of a program that has this flag
+    likely.redact('{"token":"abc"}')
+    assert list(likely.report()) == ["1 value that looks secret was redacted in the recording; --keep PATH keeps one"]
 
 
 def test_paths_redact_what_looks_harmless_and_keep_what_looks_secret():

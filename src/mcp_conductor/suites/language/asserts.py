@@ -63,6 +63,11 @@ MANUAL = {
     "not …": "the contrary of what follows",
 }
 _DURATION = "duration"
+_LISTS_OF_OBJECTS = (
+    ("notifications",),
+    *(("result", name) for name in ("tools", "resources", "resourceTemplates", "prompts")),
+    *(("result", name) for name in ("content", "contents", "messages", "tasks")),
+)
 _OPERATOR = re.compile(r"(==?|!=|<=?|>=?)\s*")
 _WORD = re.compile(r"([A-Za-z]\w*)\s*:?\s*")
 _COUNTED = re.compile(r"(count|length|size)\s*(==?|!=|<=?|>=?)\s*([0-9]{1,15})")
@@ -128,7 +133,7 @@ class Assertion:
 
     def hint(self, document: Json) -> str | None:
         """How to say what this line said when it was about the array of all values, if that is true of DOCUMENT."""
-        if not self.path.several or self.one or self.counts or self.predicate.startswith("!="):
+        if not self.path.several or self.one or self.counts or re.match(r"!=|size\b", self.predicate):
             return None
         path, before = self.path, self.path.find(document)
         if path.parts[-1].pipe == "length":
@@ -159,13 +164,26 @@ class Assertion:
     def doubt(self) -> str | None:
         """Why it is surely not what was meant."""
         path = self.path.without_last_pipe if self.path.parts[-1].pipe == "length" else self.path
-        if not path.several or not path.parts[-1].steps or not isinstance(path.parts[-1].steps[-1], (Every, Where)):
+        length = path is not self.path or re.match(r"length\b", self.predicate) is not None
+        if length and path.text == "result" and re.search(r"\d{3}$", self.predicate):
+            return "`length` is how many members it has here; `result size …` is how many bytes"
+        if not _selects_objects(path):
             return None
-        if path is not self.path or re.match(r"length\b", self.predicate):
+        if length:
             return f"`length` is that of each object here; `{path.text} count …` is how many there are"
-        if self.predicate == "isEmpty" and not self.negated and isinstance(path.parts[-1].steps[-1], Where):
-            return f"what a filter selects is never empty; `{path.text} count == 0` says that there is none"
+        if self.predicate == "isEmpty" and not self.one:
+            number, there_is = ("> 0", "one") if self.negated else ("== 0", "none")
+            return f"no object there is ever empty; `{path.text} count {number}` says that there is {there_is}"
         return None
+
+
+def _selects_objects(path: JsonPath) -> bool:
+    """Whether PATH selects any number of values, and each of them is an object that has members."""
+    steps = path.parts[-1].steps
+    if not path.several or not steps:
+        return False
+    in_list = isinstance(steps[-1], Every) and len(path.parts) == 1 and steps[:-1] in _LISTS_OF_OBJECTS
+    return in_list or isinstance(steps[-1], Where)
 
 
 def _of_array(path: str, predicate: str, *, negated: bool) -> str | None:

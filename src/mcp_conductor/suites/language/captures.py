@@ -11,7 +11,7 @@ from mcp_conductor.protocol.message import read
 from mcp_conductor.report.model import NOTHING
 from mcp_conductor.suites.language.variables import check_name
 from mcp_conductor.suites.matching.matchers.regexes import read_written_regex
-from mcp_conductor.suites.matching.paths import JsonPath, parse_path, refuse_unknown_root
+from mcp_conductor.suites.matching.paths import JsonPath, Part, parse_path, refuse_unknown_root
 from mcp_conductor.values import dataclass
 
 
@@ -52,7 +52,20 @@ class Capture:
     @property
     def source(self) -> str:
         """Where it comes from, as a message says it."""
-        return self.path.text + (f", by {self.regex.written!r}" if self.regex is not None else "")
+        return self._whole.text + (f", by {self.regex.written!r}" if self.regex is not None else "")
+
+    def nothing(self, document: Json) -> str:
+        """Say that DOCUMENT has nothing to be captured, and why, unless a secret might be told."""
+        why = "" if self.secret or self._whole.pick(document) is not NOTHING else f": {self._whole.why(document)}"
+        return f"nothing was found at {self.source}{why}"
+
+    @property
+    def _whole(self) -> JsonPath:
+        """The path with that within the JSON."""
+        if self.inner is None:
+            return self.path
+        parts = (*self.path.parts, Part(pipe="json"), *self.inner.parts)
+        return JsonPath(f"{self.path.text} | json | {self.inner.text}", parts)
 
 
 def read_captures(given: Field) -> dict[str, Capture]:

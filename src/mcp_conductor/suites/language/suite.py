@@ -11,7 +11,7 @@ from typing import Any
 from mcp_conductor.errors import Location, UsageError
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.mistakes import Mistakes, read_all
-from mcp_conductor.files.other_files import unquoted
+from mcp_conductor.files.other_files import is_outside, unquoted
 from mcp_conductor.files.placeholders import Draft
 from mcp_conductor.files.source import Document, Path, load as load_source
 from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
@@ -144,6 +144,7 @@ class Suite:
     isolation: str | None = None
     warnings: tuple[FileWarning, ...] = ()
     files: tuple[str, ...] = ()  # that it is made of, besides its own
+    outside: bool = False  # whether it may use files outside its directory
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -172,12 +173,14 @@ def load_suite(
     LENIENT: unknown keys are warnings, not errors. OUTSIDE: it may name files outside its directory.
     """
     directory = os.path.dirname(path)
-    document = load_source(path, shown, json=False, limit=None if outside else directory or os.curdir)
     reading = Reading(set(variables.names()), lenient, directory)
     try:
+        document = load_source(path, shown, json=False, limit=None if outside else directory or os.curdir)
         return _read_suite(document, reading)
     except UsageError as error:
-        first, *others = (unquoted(each, reading.unquoted) for each in (error, *error.more))
+        # What a link stands for may be no test file at all.
+        unseen = reading.unquoted if outside or not is_outside(path, directory or os.curdir) else None
+        first, *others = (unquoted(each, unseen) for each in (error, *error.more))
         first.more, first.left_out = tuple(others), error.left_out
         raise first from None
 
@@ -232,6 +235,7 @@ def _read_suite(document: Document, reading: Reading) -> Suite:
         transports=mistakes.read(given.get("transports"), _texts, ()),
         transports_given=given.get("transports"),
         isolation=mistakes.read(given.get("isolation"), lambda field: field.one_of(ISOLATIONS), None),
+        outside=document.limit is None,
     )
     mistakes.tell()
     return replace(suite, warnings=tuple(_warnings(suite, reading)), files=tuple(reading.files))

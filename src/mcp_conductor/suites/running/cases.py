@@ -318,19 +318,24 @@ class Cases:
     async def _capture(self, step: Step, title: str, done: Done) -> list[Finding]:
         found: list[Finding] = []
         for name, capture in step.captures.items():
-            message = f"capture {name!r}: nothing was found at {capture.source}"
+            message = f"nothing was found at {capture.source}"
             try:
                 value = NOTHING
                 if done.observed.reply is not None:
                     value = await without_blocking(capture.value, done.observed.document)
+                    message = capture.nothing(done.observed.document) if value is NOTHING else ""
             except CannotTellError as error:
-                message = f"capture {name!r}: {error.message}"
+                message = error.message
             if value is NOTHING:
                 self._memory.missing[name] = title
                 self._memory.captured.pop(name, None)
                 where = capture.given.document.locate(capture.given.path)
                 told = None if done.observed.reply is None else answered_error(done.observed.reply)
-                found.append(replace(told or Finding(message=message, path=capture.path.text), where=where))
+                found.append(
+                    replace(
+                        told or Finding(message=f"capture {name!r}: {message}", path=capture.path.text), where=where
+                    )
+                )
                 continue
             self._memory.missing.pop(name, None)
             self._memory.captured[name] = value

@@ -188,6 +188,7 @@ class Run:
                 update=self._options.update_snapshots,
                 frozen=self._options.frozen_snapshots,
                 paths=self._options.snapshot_paths,
+                outside=result.job.suite.outside,
             )
         return FileRun(
             result.job, self._options, self._variables, self._snapshots[file], shared=shared, tell=self._tell

@@ -5,7 +5,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mcp_conductor.errors import UsageError
 from mcp_conductor.files.fields import Field
+from mcp_conductor.files.other_files import ALLOWING, is_outside, unquoted
 from mcp_conductor.files.source import load
 from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol import Json
@@ -22,9 +24,15 @@ _UNSAFE = compiled_later("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 class Snapshots:
     """The snapshots of one suite."""
 
-    def __init__(self, suite_file: str, *, update: bool, frozen: bool, paths: Mapping[str, str]) -> None:
+    def __init__(
+        self, suite_file: str, *, update: bool, frozen: bool, paths: Mapping[str, str], outside: bool = False
+    ) -> None:
+        """OUTSIDE: the file of the snapshots may be elsewhere, behind a link."""
         folder, name = os.path.split(suite_file)
         self.file = os.path.join(folder, FOLDER, re.sub(r"\.ya?ml$", "", name) + ".snap.yml")
+        self._outside = is_outside(self.file, folder or os.curdir)
+        if self._outside and not outside:
+            raise UsageError(f"{self.file} is a link that leads outside the directory of the test file", hint=ALLOWING)
         self.update = update
         self._frozen = frozen  # CI: nothing is ever written
         self._paths = longest_first(paths.items())
@@ -35,8 +43,11 @@ class Snapshots:
     def _load(self) -> dict[str, Any]:
         if not os.path.exists(self.file):
             return {}
-        document = load(self.file)
-        return {name: each.value for name, each in Field(document, (), document.data).members().items()}
+        try:
+            document = load(self.file)
+            return {name: each.value for name, each in Field(document, (), document.data).members().items()}
+        except UsageError as error:
+            raise (unquoted(error) if self._outside else error) from None
 
     def findings(
         self, title: str, reply: Json, where: Field, redact: Callable[[str], str], *, sound: bool = True

@@ -207,7 +207,7 @@ class _Player:
             raise
         except ConductorError as error:
             if asked.method == HANDSHAKE:  # without one, nothing else may be said
-                lost = TransportError(f"no answer to {HANDSHAKE}: {error.message}", hint="--timeout TIME waits longer")
+                lost = TransportError(error.message, hint="--timeout TIME waits longer")
                 self._played.problems[asked.number] = lost
                 raise lost from error
             self._played.problems[asked.number] = error

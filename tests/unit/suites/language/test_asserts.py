@@ -306,6 +306,7 @@ def test_count_is_about_all_values_together(text, holds):
         ("result.texts[*] | length == 7", None),
         ("result.missing[*] | length == 7", None),
         ("any result.texts[*] == 5", None),
+        ("result.tools[*].note size < 100", None),  # which is younger than that
     ],
 )
 def test_a_line_that_was_once_true_of_the_array_says_how_to_write_it_now(text, better):
@@ -313,6 +314,39 @@ def test_a_line_that_was_once_true_of_the_array_says_how_to_write_it_now(text, b
     assert line.check(SELECTING) is not None
     start = "a path to several values means each of them, no longer their array: "
     assert line.hint(SELECTING) == (better and f"{start}{better.removeprefix(start)}")
+
+
+@pytest.mark.parametrize(
+    ("text", "better"),
+    [
+        ("result.tools[*] length == 2", "result.tools[*] count …"),
+        ("result.tools[*] | length > 0", "result.tools[*] count …"),
+        ("result.content[type=text] length == 1", "result.content[type=text] count …"),
+        ("result.tools[name=x] isEmpty", "result.tools[name=x] count == 0"),
+        ("result.tools[name=x] not isEmpty", "result.tools[name=x] count > 0"),
+        ("result.tools[*] not isEmpty", "result.tools[*] count > 0"),
+        ("notifications[*] not isEmpty", "notifications[*] count > 0"),
+        ("notifications[method=x] not isEmpty", "notifications[method=x] count > 0"),
+        ("result | length < 2000", "result size …"),
+        ("result length <= 2000", "result size …"),
+        ("result length == 1", None),
+        ("result | length > 0", None),
+        ("result.text length < 2000", None),
+        ("result size < 2000", None),
+        ("result.structuredContent length < 2000", None),
+        ("result.structuredContent.names[*] length > 0", None),
+        ("result.structuredContent.names[*] not isEmpty", None),
+        ("result.structuredContent.tools[*] | length > 3", None),
+        ("result.content[0].text | json | tools[*] not isEmpty", None),
+        ("result.tools[*].name length > 0", None),
+        ("result.tools[*].name not isEmpty", None),
+        ("any result.tools[*] not isEmpty", None),
+        ("result.tools[*] count == 2", None),
+    ],
+)
+def test_a_line_that_is_true_of_anything_or_of_nothing_is_doubted(text, better):
+    doubt = assertion(text).doubt
+    assert doubt is None if better is None else f"`{better}`" in doubt
 
 
 @pytest.mark.parametrize(

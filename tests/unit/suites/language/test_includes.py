@@ -56,6 +56,20 @@ def test_a_file_outside_the_directory_needs_permission_and_is_never_quoted(
     assert ("--allow-outside" in told) is not allowed
 
 
+@pytest.mark.parametrize("text", ["a: x\n  sk-secret-1: y", "sk-secret-1: x\ntests: sk-secret-2\n", "sk-secret-1"])
+def test_a_test_file_that_is_a_link_to_elsewhere_is_quoted_only_where_that_is_allowed(tmp_path, text):
+    (tmp_path / "secret.yml").write_text(text)
+    (tmp_path / "tests").mkdir()
+    link = tmp_path / "tests" / "a.test.mcp.yml"
+    link.symlink_to(tmp_path / "secret.yml")
+    for allowed in (False, True):
+        with pytest.raises(UsageError) as refused:
+            load_suite(str(link), Variables(), outside=allowed)
+        mistakes = [refused.value, *refused.value.more]
+        told = "".join(f"{each.message}{each.hint}{each.where and each.where.source}" for each in mistakes)
+        assert ("sk-secret" in told) is allowed
+
+
 def test_a_file_outside_the_directory_is_read_where_that_is_allowed(tmp_path):
     (tmp_path / "shared.yml").write_text("vars: {a: 1}")
     tests = tmp_path / "tests"
