@@ -118,7 +118,7 @@ class Probe:
         frames = self.session.transcript.since(self._since)
         if self._since or self.session.transcript.size > SMALL:
             frames = judged_part(frames)
-        return Record(Transcript.of(frames), self.dialect, self.transport, self.session.opened)
+        return Record(Transcript.read(frames), self.dialect, self.transport, self.session.opened)
 
     # Saying things.
 

@@ -208,7 +208,7 @@ class _Checking:
             self._verdicts.traits = record.traits
             frames = polite(record.frames, record.dialect, record.capabilities)
             whole = not session.transcript.forgotten.frames
-            said = Transcript.of(frames)
+            said = Transcript.read(frames)
             conversations = [*([record] if whole else []), *sessions.conversations]
             judged = Record(said, record.dialect, record.transport, record.opened, whole=whole)
             await self._judge(wanted, judged, conversations)
