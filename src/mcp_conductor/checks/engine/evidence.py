@@ -234,15 +234,27 @@ def _nearest(told: str, said: Sequence[Said], *, last: bool) -> list[int]:
 
 def _last_words(said: Sequence[Said]) -> list[int]:
     """The last request that was sent, or else the last of anything, and what came after it."""
+    if not said:
+        return []
     sent = [place for place, (arrow, *_) in enumerate(said) if arrow == SENT]
     asked = [place for place in sent if not _is_notice(said[place][1])]
     last = max(asked or sent, default=0)
-    ended = [place for place in range(last, len(said)) if place == last or said[place][0] == CAME][:_MOST_LAST_WORDS]
+    identity = _member(said[last][1], "id")
+    came = (
+        at for at in range(last + 1, len(said)) if said[at][0] == CAME and not _answers_other(said[at][1], identity)
+    )
+    ended = [last, *islice(came, _MOST_LAST_WORDS - 1)]
     # What is not answered may be so because of what was sent before it: a notification, or what is no message.
     before = max((place for place in sent if place < last), default=None)
     if before is None or not (_is_notice(said[before][1]) or not isinstance(said[before][1], dict)):
         return ended
     return [*_cancelled_by(said[before][1], said, before), before, *ended]
+
+
+def _answers_other(message: Any, identity: Any) -> bool:
+    """Whether MESSAGE answers a request with another id than IDENTITY."""
+    answered = _member(message, "id")
+    return answered is not None and "method" not in message and answered != identity
 
 
 def _cancelled_by(notice: Any, said: Sequence[Said], end: int) -> list[int]:

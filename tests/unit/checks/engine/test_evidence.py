@@ -48,6 +48,12 @@ def test_without_a_better_proof_it_is_the_last_that_was_said():
     assert wire == [PINGED, PONGED]
 
 
+def test_the_answer_to_another_request_is_no_proof_of_a_silence():
+    lines = ['--> {"jsonrpc":"2.0","id":9,"method":"ping"}', '<-- {"jsonrpc":"2.0","id":3,"result":{}}']
+    _, wire = excerpted([fault("no answer")], lines, alone=True)
+    assert wire == lines[:1]
+
+
 def test_that_we_wait_no_longer_is_no_proof_of_anything():
     gave_up = '--> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}'
     _, wire = excerpted([fault("silent")], [*LINES[:4], gave_up], alone=True)
