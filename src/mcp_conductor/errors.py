@@ -161,7 +161,7 @@ class HttpStatusError(TransportError):
         reason: str | None = None,  # what the headers say about the error, if that explains more than the body
         hint: str | None = None,
     ) -> None:
-        hints = {404: "is the path right?"}
+        hints = dict.fromkeys((404, 405, 501), "is the path right?")
         if status == 404 and session:
             hints[404] = "the server has ended the session"
         if status == 429:

@@ -22,6 +22,12 @@ def test_an_error_page_for_every_request_is_reported_with_its_status(cli, http, 
     assert_failed(cli(server.url, *LIST), f"initialize was answered with status {status}")
 
 
+@pytest.mark.parametrize("status", [404, 405, 501])
+def test_a_place_that_takes_no_messages_is_asked_for(cli, http, status):
+    server = http({verb: lambda call: call.reply(status) for verb in ("POST", "GET")})
+    assert_failed(cli(server.url, *LIST), f"initialize was answered with status {status}\n  hint: is the path right?")
+
+
 def test_a_status_without_a_body_is_reported(cli, http):
     run = cli(http({"tools/list": lambda call: call.reply(503)}).url, *LIST)
     assert_failed(run, "tools/list was answered with status 503\n")

@@ -383,11 +383,11 @@ class Link:
 def _short_transcript(spec: ServerSpec, recording: "RecordingWriter | None") -> Transcript:
     budgets = replace(spec.budgets, transcript_bytes=_KEPT_BYTES)
     if recording is None:
-        return Transcript(spec.secrets(), budgets=budgets)
+        return Transcript(spec.secrets(), budgets=budgets, keeps_newest=False)
     from mcp_conductor.recording.format import server_of
 
     session = recording.session(server_of(spec))
-    return Transcript(spec.secrets(), session.take, budgets, recording.redactor)
+    return Transcript(spec.secrets(), session.take, budgets, recording.redactor, keeps_newest=False)
 
 
 def _tells_changes(session: Session, kind: str) -> bool:

@@ -119,7 +119,8 @@ def parse(argv: list[str], groups: Groups, *, server_words: bool = True, program
         elif words and not previous_was_word and server_words:
             hint = _repeat(token, known[next(reversed(values))]) if values else None
             if had_servers_turn and not values:
-                hint = "the second -- ends the server's words; a command that has -- itself is one word of sh -c '…'"
+                hint = "the second -- ends the server's words; a command that has -- itself is one word of a shell: "
+                hint += f"{program} -- sh -c '{words[0]} … -- {token} …' -- …"
             raise UsageError(f"unexpected word {token!r}: the server's words must stand together", hint=hint)
         else:
             words.append(token)

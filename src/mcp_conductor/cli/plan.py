@@ -14,7 +14,7 @@ from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answers, elicitation_answers, sampling_answers
-from mcp_conductor.protocol.message import kind_of, read, why_not_json
+from mcp_conductor.protocol.message import how_to_quote, kind_of, read, why_not_json
 from mcp_conductor.protocol.server_spec import ServerSpec
 
 if TYPE_CHECKING:
@@ -158,6 +158,8 @@ def plan(given: Given, terminal: Terminal) -> CallPlan:
     _check_script(given)
     if method is None and raw is None and not follow and "--script" not in given:
         hint = f"--method tools/list, for instance; {given.program} --help lists all of them"
+        if (word := next(iter(given.words), None)) in methods.METHODS:
+            hint = f"{word!r} is a method: {given.program} --method {word} COMMAND (or URL)"
         if given.words == ("server-composable",) and (file := given.one("--config")) is not None:
             from shlex import quote
 
@@ -287,10 +289,7 @@ def json_of(flag: str, text: str) -> Any:
     try:
         return read(text)
     except (ValueError, RecursionError) as error:
-        # What a shell leaves of {"a": "b"} without quotes around it.
-        unquoted = text.lstrip().startswith(("{", "[")) and '"' not in text
-        hint = 'in a shell, JSON stands in single quotes: \'{"name": "value"}\'' if unquoted else None
-        raise UsageError(f"{flag} is not JSON: {why_not_json(error)}", hint=hint) from error
+        raise UsageError(f"{flag} is not JSON: {why_not_json(error)}", hint=how_to_quote(text)) from error
 
 
 def _text_of(flag: str, text: str, terminal: Terminal) -> str:

@@ -108,13 +108,13 @@ class Terminal:
                 self.answer("", errors_as_json(self._errors))
 
     def show_help(self, page: str) -> None:
-        """Put a page of --help on stdout; on a terminal, its lines are no longer than those of the terminal."""
+        """Show a page of --help; on a terminal, its lines are no longer than those of the terminal."""
         width = self.width()
         if width and max(map(len, page.split("\n"))) > width:
             from mcp_conductor.cli.narrow_help import narrowed
 
             page = narrowed(page, width)
-        self._write(self._safe(page, colour=False))
+        self.show(page)
 
     def say(self, text: str, *, colour: bool = False) -> None:
         """Put a line for people on stderr; a closed stderr is ignored."""

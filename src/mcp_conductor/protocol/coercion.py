@@ -9,7 +9,7 @@ from typing import Any
 
 from mcp_conductor.errors import CannotTellError, UsageError
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.message import Digits, read, render
+from mcp_conductor.protocol.message import Digits, how_to_quote, read, render
 from mcp_conductor.protocol.schema import choices_of, items_of, member_of, parts, types_of
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]{1,4})?")
@@ -68,7 +68,7 @@ def _coerce(name: str, text: str, schema: Any, root: Any) -> Any:
         return value
     wanted = [_DESCRIPTIONS[kind] for kind in _DESCRIPTIONS if kind in free]
     wanted += [f"one of {', '.join(map(render, choices))}"] if choices else []
-    raise UsageError(f"argument {name!r}: {text!r} is not {' or '.join(wanted)}")
+    raise UsageError(f"argument {name!r}: {text!r} is not {' or '.join(wanted)}", hint=how_to_quote(text))
 
 
 def _typed(name: str, text: str, types: set[str], items: Any, root: Any) -> Any:

@@ -115,6 +115,13 @@ def why_not_json(error: Exception) -> str:
     return str(error)
 
 
+def how_to_quote(text: str) -> str | None:
+    """What to write instead of TEXT, if it is what a shell leaves of JSON without quotes around it."""
+    if text.lstrip().startswith(("{", "[")) and '"' not in text:
+        return 'in a shell, JSON stands in single quotes: \'{"name": "value"}\''
+    return None
+
+
 def decode(line: bytes, budgets: Budgets = DEFAULT) -> Message:
     """Read one message from bytes; broken UTF-8 is kept (as lone surrogates) and complained about.
 

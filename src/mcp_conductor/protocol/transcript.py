@@ -106,7 +106,8 @@ class Transcript:
     """The append-only record of one conversation.
 
     Frames are numbered from 0 on. What is over the budgets is forgotten, the oldest first, and counted; the numbers of
-    the other frames stay as they are. The listener sees every frame.
+    the other frames stay as they are. The listener sees every frame. Unless KEEPS_NEWEST is off, the newest one is
+    kept even if it alone is over the budget.
     """
 
     def __init__(
@@ -115,6 +116,8 @@ class Transcript:
         listener: Callable[[Frame], None] | None = None,
         budgets: Budgets = DEFAULT,
         redactor: Redactor | None = None,
+        *,
+        keeps_newest: bool = True,
     ) -> None:
         self.listener = listener
         # With REDACTOR, what this conversation must not show is shared with others.
@@ -124,6 +127,7 @@ class Transcript:
         self.unanswered = ""  # the method of the last request that we stopped waiting for
         self.forgotten = Forgotten()
         self._most_bytes = budgets.transcript_bytes
+        self._fewest = int(keeps_newest)  # frames that are never forgotten
         self._most_stderr_bytes = budgets.stderr_bytes
         # Of plain tuples of plain values: they cost the garbage collector nothing, however long the conversation.
         self._frames: dict[int, tuple[float, Source, str, int | None]] = {}
@@ -196,7 +200,7 @@ class Transcript:
     def _shrink(self) -> None:
         """Forget the oldest frames: a few more than must be, so that this is done seldom in a long conversation."""
         most, left, number = self._most_bytes - self._most_bytes // _SLACK, self._bytes, self._first
-        while left > most and len(self._frames) > 1:
+        while left > most and len(self._frames) > self._fewest:
             # The first key of a dict from which others were deleted would take long to find.
             if number in self._frames:
                 left -= self._forget(number)

@@ -7,8 +7,15 @@ from mcp_conductor.errors import UsageError
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.mistakes import Mistakes, read_all
 from mcp_conductor.protocol.dialect import DIALECTS, HANDSHAKE, MODERN
+from mcp_conductor.protocol.message import render
 from mcp_conductor.server.config import ANY_PORT, DEFAULT_HOST, TRANSPORTS, TransportConfig, TransportType
 from mcp_conductor.values import dataclass
+
+_OTHER_NAMES = {  # as settings of clients call them
+    "http": "Streamable HTTP is 'streamable-http'",
+    "https": "Streamable HTTP is 'streamable-http'; it has no TLS here",
+    "http+sse": "HTTP+SSE is 'sse'",
+}
 
 TRANSPORT_KEYS = {
     "type": "stdio, streamable-http or sse (required)",
@@ -100,8 +107,8 @@ def read_reach(root: Field, given: Field | None, over: Overrides) -> Reach:
 
 
 def _type(given: Field) -> str:
-    if given.value == "http":  # as settings of clients call it
-        given.refuse(f'must be one of {", ".join(TRANSPORTS)}, not "http"', "Streamable HTTP is 'streamable-http'")
+    if isinstance(given.value, str) and (hint := _OTHER_NAMES.get(given.value.lower())):
+        given.refuse(f"must be one of {', '.join(TRANSPORTS)}, not {render(given.value)}", hint)
     return given.one_of(TRANSPORTS)
 
 

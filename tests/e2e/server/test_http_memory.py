@@ -68,25 +68,52 @@ def written(path, value):
     return str(path)
 
 
-def test_serve_keeps_little_of_large_responses_that_were_read(tmp_path):
+LOADS = pytest.mark.parametrize(("clients", "size"), [(1, 40 << 20), (6, 4 << 20)])
+
+
+@contextmanager
+def loaded(port, tool, clients, size):
+    """Keep clients connected, each of which has read 16 large responses."""
+    with ExitStack() as connected:
+        for _ in range(clients):
+            connected.enter_context(closing(Client(port))).echo(tool, size, times=16)
+        yield
+
+
+@LOADS
+def test_serve_keeps_little_of_large_responses_that_were_read(tmp_path, clients, size):
     transport = {"type": "streamable-http", "port": 0}
     info = {"name": "echo", "version": "1"}
     file = written(tmp_path / "s.json", {"serverInfo": info, "transport": transport, "tools": [{"preset": "echo"}]})
-    with serving([*SERVE, file]) as (pid, port), closing(Client(port)) as client:
-        client.echo("echo", 40 << 20, times=16)
+    with serving([*SERVE, file]) as (pid, port), loaded(port, "echo", clients, size):
         assert megabytes(pid) < MAX_MEGABYTES
 
 
-def test_bridge_keeps_little_of_large_responses_that_were_read(tmp_path):
+@LOADS
+def test_bridge_keeps_little_of_large_responses_that_were_read(tmp_path, clients, size):
     info = {"name": "echo", "version": "1"}
     server = {"serverInfo": info, "transport": {"type": "stdio"}, "tools": [{"preset": "echo"}]}
     command, *args = [*SERVE, written(tmp_path / "stdio.json", server)]
     file = written(tmp_path / "mcp.json", {"mcpServers": {"one": {"command": command, "args": args}}})
-    with (
-        serving([*BRIDGE, file, "--transport", "streamable-http", "--port", "0"]) as (pid, port),
-        ExitStack() as clients,
-    ):
-        for _ in range(6):
-            client = clients.enter_context(closing(Client(port)))
-            client.echo("one__echo", 4 << 20, times=16)
+    words = [*BRIDGE, file, "--transport", "streamable-http", "--port", "0"]
+    with serving(words) as (pid, port), loaded(port, "one__echo", clients, size):
+        assert megabytes(pid) < MAX_MEGABYTES
+
+
+def test_replay_keeps_little_beside_its_recording_of_large_responses_that_were_read(tmp_path):
+    size = 4 << 20
+    answer = {"content": [{"type": "text", "text": "x" * (size + 100)}]}
+    opening = {"protocolVersion": NEWEST, "capabilities": {"tools": {}}, "serverInfo": {"name": "echo", "version": "1"}}
+    said = [
+        ("client", initialize(0)),
+        ("server", {"jsonrpc": "2.0", "id": 0, "result": opening}),
+        ("client", INITIALIZED),
+        ("client", call(1, "echo", {"message": "x"})),
+        ("server", {"jsonrpc": "2.0", "id": 1, "result": answer}),
+    ]
+    lines = [{"at": 0.0, "source": source, "text": json.dumps(message)} for source, message in said]
+    file = tmp_path / "said.jsonl"
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in ({"recording": 1}, *lines)))
+    words = [*SERVE[:-1], "replay", str(file), "--transport", "http", "--port", "0", "--ignore", "params.arguments"]
+    with serving(words) as (pid, port), loaded(port, "echo", 6, size):
         assert megabytes(pid) < MAX_MEGABYTES

@@ -26,7 +26,7 @@ def test_a_failure_can_be_shown_again_by_the_words_that_it_ends_with(check, cond
     first = check(ECHO, *flags)
     second = conductor(*again(first)[0])
     assert (first.code, second.code) == (1, 1)
-    assert "the request succeeded, but an error is expected" in second.out
+    assert "the request succeeded with a result, but an error is expected" in second.out
     assert again(second) == again(first)
 
 

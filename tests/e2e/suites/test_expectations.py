@@ -82,8 +82,8 @@ def test_an_error_is_an_error_whether_json_rpc_or_the_tool_says_so(check, tool):
     assert list(done.statuses.values()) == ["passed", "passed", "failed", "failed", "failed", "failed"]
     assert "ook is" in done.findings("no error")
     assert "flood" in done.findings("another error")
-    assert "succeeded, but an error is expected" in done.findings("expects one in vain")
-    assert "succeeded, but an error is expected" in done.findings("expects any in vain")
+    assert "succeeded with a result, but an error is expected" in done.findings("expects one in vain")
+    assert "succeeded with a result, but an error is expected" in done.findings("expects any in vain")
 
 
 def test_an_error_can_be_looked_at_by_its_members(check):

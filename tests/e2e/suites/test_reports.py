@@ -166,7 +166,7 @@ def test_a_secret_is_shown_nowhere(check, tmp_path, place):
     assert done.code in (1, 3)
     shown = everything(done, tmp_path)
     if place == "a captured value":  # it became a secret when it was captured; the test that sent it did not know
-        shown = shown.partition("succeeded, but an error is expected")[2]
+        shown = shown.partition("succeeded with a result, but an error is expected")[2]
     assert SECRET not in shown, [line for line in shown.splitlines() if SECRET in line][:5]
     assert "[redacted]" in shown
 

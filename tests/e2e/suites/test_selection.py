@@ -188,7 +188,7 @@ def test_an_unknown_flag_is_answered_with_the_nearest(conductor, files):
         (("tools/list",), "'tools/list' is a method, not a command\n  hint: mcp-cli --method tools/list COMMAND"),
         (
             ("call", "--", "conductor", "record", "--", "python", "x.py"),
-            "'python': the server's words must stand together\n  hint: the second -- ends the server's words",
+            "a command that has -- itself is one word of a shell: conductor call -- sh -c 'conductor … -- python …' -- …\n",
         ),
         (
             ("call", "server-composable", "--config", "a b.json", "--method", "ping"),

@@ -40,7 +40,7 @@ def test_a_snapshot_may_stand_beside_other_expectations(check):
     tests = "- {it: both, call: motto, expect: {snapshot: true, ok: false}}"
     done = check(tests)
     assert done.code == 1
-    assert "succeeded, but an error is expected" in done.findings("both")
+    assert "succeeded with a result, but an error is expected" in done.findings("both")
 
 
 CHANGING = {

@@ -86,6 +86,14 @@ def test_an_error_is_the_only_thing_on_stdout_with_json_and_a_line_of_json_on_st
     assert plain[2].startswith("error: ")
 
 
+@pytest.mark.parametrize("words", [["--version"], *([name, "--help"] for name in COMMANDS if name != "serve")])
+def test_help_and_version_are_text_for_people_so_stdout_stays_empty_with_json(here, words):
+    assert ran(here, *words)[::2] == (0, "")
+    code, out, err = ran(here, *words, "--json")
+    assert (code, out) == (0, "")
+    assert err
+
+
 def test_a_form_of_errors_that_does_not_exist_is_refused_everywhere(here):
     for name in COMMANDS:
         code, _, err = ran(here, name, "--errors=xml")

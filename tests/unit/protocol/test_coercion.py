@@ -261,6 +261,16 @@ def test_a_repeated_key_never_crashes_where_an_array_is_one_of_several_types(oth
 
 
 @pytest.mark.parametrize(
+    ("kind", "text", "hinted"),
+    [("object", "{a:1}", True), ("array", "[a,b]", True), ("object", '{"a"}', False), ("integer", "x", False)],
+)
+def test_json_of_which_a_shell_took_the_quotes_is_answered_with_how_to_write_it(kind, text, hinted):
+    with pytest.raises(UsageError) as raised:
+        coerce_arguments([("x", text)], tool({"type": kind}))
+    assert ("single quotes" in (raised.value.hint or "")) is hinted
+
+
+@pytest.mark.parametrize(
     ("schema", "value"),
     [
         ({"additionalProperties": INTEGER}, 5),

@@ -70,6 +70,15 @@ def test_a_frame_larger_than_the_budget_is_kept_until_the_next_one_comes():
     assert [frame.text for frame in transcript.frames] == ["y"]
 
 
+def test_a_frame_larger_than_the_budget_is_not_kept_where_the_newest_is_not_wanted():
+    transcript = Transcript(budgets=Budgets(transcript_bytes=1000), keeps_newest=False)
+    transcript.add(0.0, "server", "x" * 2000)
+    transcript.add(1.0, "client", "y" * 20)
+    transcript.add(2.0, "server", "z" * 2000)
+    assert (transcript.frames, transcript.size, transcript.mark) == ([], 0, 3)
+    assert transcript.forgotten.frames == {"server": 2, "client": 1}
+
+
 def test_a_conversation_within_its_budgets_forgets_nothing_and_says_nothing():
     assert str(spoken(("client", REQUEST), ("stderr", "x")).forgotten) == ""
 

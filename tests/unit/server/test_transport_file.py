@@ -55,3 +55,14 @@ def test_what_no_origin_can_equal_is_refused_at_its_place(written, hint):
     with pytest.raises(UsageError, match=r"transport\.allowedOrigins\[1\] is .*, which no Origin of a request") as told:
         allowed_origins("https://app.example.com", written)
     assert hint in told.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("http", "'streamable-http'"), ("HTTP", "'streamable-http'"), ("https", "no TLS"), ("http+sse", "'sse'")],
+)
+def test_names_that_clients_have_for_a_transport_are_answered_with_ours(name, hint):
+    text = f"serverInfo: {{name: it, version: x}}\ntransport: {{type: {name}}}"
+    with pytest.raises(UsageError) as refused:
+        read(Field.root(parse(text, "it.yaml", json=False), {}), Overrides())
+    assert hint in refused.value.hint

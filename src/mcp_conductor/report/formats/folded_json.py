@@ -179,6 +179,7 @@ class _Layout:
             unit = "member" if written[0] == "{" else "element"
             return f"{key}{written[0]}{CUT} {counted(len(value.below), unit)}{written[-1]}"
         kept = max(room - len(key) - _MORE - 4, 8)
+        kept = max(written.rfind(" ", kept // 2, kept + 1), 0) or kept  # between words, if there are any
         quote = written[0] if written[0] == '"' else ""
         return f"{key}{written[:kept]}{quote}{CUT} {len(written) - kept - len(quote)} more"
 

@@ -251,13 +251,17 @@ class Expect:
             return [replace(told, where=self._at("ok"))]
         if problem is None and (self.ok is False or self.error is not None):
             key = "ok" if self.error is None else "error"
-            message = "the request succeeded, but an error is expected"
-            return [Finding(message=message, actual=reply.get("result", NOTHING), where=self._at(key))]
+            message = "the request succeeded with a result, but an error is expected"
+            return [Finding(message=message, path="result", actual=reply.get("result", NOTHING), where=self._at(key))]
         if self.error is None or problem is None:
             return []
         path, expected = _error_path(reply), self.error.make(variables)
         if isinstance(self.error.given.value, dict):
-            return _comparison_findings(self.error.given, expected, problem, None, below=path)
+            found = _comparison_findings(self.error.given, expected, problem, None, below=path)
+            if found and path == "result" and any(_mentions(self.error.given.value, key) for key in ("code", "data")):
+                told = answered_error(reply, instead=" result (isError), not with a JSON-RPC error")
+                return found if told is None else [replace(told, where=self._at("error"))]
+            return found
         path = "error.message" if path == "error" else _place_of_text(reply["result"])
         return _comparison_findings(self.error.given, expected, problem.get("message"), None, below=path)
 
@@ -331,8 +335,8 @@ def _place_of_text(result: Json) -> str:
     return f"result.content[{next(iter(texts)) if len(texts) == 1 else '*'}].text"
 
 
-def answered_error(reply: Json) -> Finding | None:
-    """The finding that tells the error in REPLY, if there is one."""
+def answered_error(reply: Json, *, instead: str = "") -> Finding | None:
+    """The finding that tells the error in REPLY, if there is one; INSTEAD says what it is not, of a tool's."""
     problem = error_of(reply)
     if problem is None:
         return None
@@ -345,11 +349,10 @@ def answered_error(reply: Json) -> Finding | None:
     if problem.get("isError") is not True:
         return None
     if not text:
-        message = "the tool answered with an error, and without a text that says why"
+        message = f"the tool answered with an error{instead}, and without a text that says why"
         return Finding(message=message, path="result", actual=reply["result"])
-    return Finding(
-        message=f"the tool answered with an error: {told}", path=_place_of_text(reply["result"]), actual=text
-    )
+    message = f"the tool answered with an error{instead}: {told}"
+    return Finding(message=message, path=_place_of_text(reply["result"]), actual=text)
 
 
 def _error_path(reply: Json) -> str:

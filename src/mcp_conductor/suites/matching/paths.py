@@ -31,6 +31,7 @@ from mcp_conductor.values import dataclass
 PIPES = ("json", "count", "length")
 # Directly after `| json` these are names of members, which may well be called so.
 _PIPES_BUT_AFTER_JSON = ("base64", "sha256", "size")
+_MEANT = {"text": "result.content[0].text", "code": "error.code", "message": "error.message", "response": "response"}
 ROOTS = ("result", "error", "notifications", "session", "duration", "id", "jsonrpc")
 
 _NAME = compiled_later(r"""[^\s.\[\]|<>=!"']+""")
@@ -439,6 +440,6 @@ def refuse_unknown_root(path: JsonPath) -> None:
     root = path.parts[0].steps[0] if path.parts[0].steps else None
     if isinstance(root, str) and root not in ROOTS and not path.text.startswith("$"):
         near = nearest(root, list(ROOTS))
-        meant = path.text.replace(root, near, 1) if near else f"result.{path.text}"
+        meant = path.text.replace(root, near or _MEANT.get(root, f"result.{root}"), 1).removeprefix("response.")
         hint = f"did you mean {meant!r}? A path begins with {', '.join(ROOTS[:-1])} or {ROOTS[-1]}"
         raise UsageError(f"begins with {root!r}, which is not a root of a path", hint=hint)

@@ -63,6 +63,13 @@ def test_a_string_that_is_marked_is_shown_on_three_lines_broken_between_words():
     assert all(word in ("one", "two", "three", "four") for word in lines[3].split())
 
 
+def test_a_string_that_is_not_marked_is_cut_between_words():
+    lines = shown(
+        '{"a": 1, "b": {"said": "the quickest brown fox jumps over the lazy dog at noon", "c": 2}}', ("b", "c")
+    )
+    assert lines[1] == '  "said": "the quickest"… 42 more,'
+
+
 def test_without_marks_the_members_are_indented_and_few_are_folded():
     lines = shown(BASKET)
     assert lines[:3] == ['{"id": 1, "result": {', '  "customer": {', '    "name": "Ada Lovelace", "city": "London",']

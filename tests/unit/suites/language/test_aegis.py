@@ -108,7 +108,7 @@ def test_lines_on_stdout_that_are_no_messages_fail_a_test_that_waits_for_its_rep
 
 def test_a_test_that_says_more_than_mcp_aegis_knows_is_ours(tmp_path):
     failures, warnings = judged(tmp_path, '{ok: false, response: {"match:partial": {id: 1}}}')
-    assert (failures, warnings) == (["the request succeeded, but an error is expected"], [])
+    assert (failures, warnings) == (["the request succeeded with a result, but an error is expected"], [])
 
 
 @pytest.mark.parametrize(

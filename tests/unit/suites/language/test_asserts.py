@@ -377,6 +377,23 @@ def test_after_json_size_is_a_member():
     assert assertion("result.text | json | size == 7").check({"result": {"text": '{"size": 7}'}}) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("tools[0].name exists", "result.tools[0].name"),
+        ("reslt.isError exists", "result.isError"),
+        ("text contains Ada", "result.content[0].text"),
+        ("message contains lost", "error.message"),
+        ("code == 1", "error.code"),
+        ("response.error.code == 1", "error.code"),
+    ],
+)
+def test_a_root_that_is_nowhere_is_answered_with_the_path_that_was_meant(text, meant):
+    with pytest.raises(UsageError) as raised:
+        assertion(text)
+    assert f"did you mean {meant!r}?" in raised.value.hint
+
+
 @pytest.mark.parametrize("text", ["reslt.isError not exists", "tools[0].name == x", "notification[0] exists"])
 def test_a_root_that_is_nowhere_is_a_mistake(text):
     with pytest.raises(UsageError, match="which is not a root of a path"):

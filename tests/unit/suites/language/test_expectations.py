@@ -38,7 +38,7 @@ def told(text, reply, *, verbatim=False, **observed):
         ("ok: true", ERROR, ["the server answered with an error (code -32602): no such tool"]),
         ("ok: true", {"jsonrpc": "2.0", "id": 2, "result": {"isError": "true"}}, ["the result is an error: isError is a string, neither true nor false"]),
         ("ok: true", {"jsonrpc": "2.0", "id": 2, "result": {"isError": 1}}, ["the result is an error: isError is a number, neither true nor false"]),
-        ("ok: false", RESULT, ["the request succeeded, but an error is expected"]),
+        ("ok: false", RESULT, ["the request succeeded with a result, but an error is expected"]),
         ("ok: false", FAILURE, []),
         ("ok: true", {"jsonrpc": "2.0", "id": 2}, ["the result is an error: the reply has neither a result nor an error"]),
         ("error: no such tool", ERROR, []),
@@ -101,6 +101,19 @@ def test_an_error_of_the_server_is_told_in_the_same_way():
     assert told("response: {result: {content: []}}", ERROR) == [message]
     assert told("asserts: [result.content count == 1]", ERROR) == [message]
     assert told("asserts: [error.code == -32601]", ERROR) == ["error.code is -32602, not -32601"]
+
+
+@pytest.mark.parametrize("text", ["error: {code: -32602}", "error: {code: match:any, message: match:contains:lost}"])
+def test_an_error_of_a_tool_where_one_of_the_protocol_is_expected_is_told_with_its_text(text):
+    (finding,) = expect(text).findings(Observed(OLD, reply=FAILURE), Variables(), verbatim=True)
+    assert finding.message == "the tool answered with an error result (isError), not with a JSON-RPC error: lost"
+    assert (finding.path, finding.actual) == ("result.content[0].text", "lost")
+
+
+def test_a_success_instead_of_an_error_is_marked():
+    for text in ("ok: false", "error: lost", "error: {code: 7}"):
+        (finding,) = expect(text).findings(Observed(OLD, reply=RESULT), Variables(), verbatim=True)
+        assert finding.path == "result"
 
 
 def test_several_differences_are_followed_by_the_whole():
