@@ -37,7 +37,6 @@ _packages: dict[str, str] = {}  # the packages of installed plugins that were lo
 _packages_known = False
 _broken: list[str] = []  # what installed plugins failed by that were loaded because of an unknown name
 _registered = 0  # names, by all plugins
-_any_ran = False
 _loading: list[str] = []  # the files that are being loaded: a plugin may load another
 _undo: dict[str, list[Callable[[], object]]] = {}  # what takes back the names of a file
 _clear_caches: list[Callable[[], object]] = []
@@ -110,11 +109,6 @@ def load_packages() -> None:
                 raise  # which of the two is meant is not known
             except UsageError as error:  # it was not asked for: others may have the name
                 _broken.append(error.message)
-
-
-def any_ran() -> bool:
-    """Whether any code of users was run, with success or not."""
-    return _any_ran
 
 
 def loaded_files() -> list[str]:
@@ -310,8 +304,7 @@ class _Stdout(TextIOBase):
 
 def _run(plugin: str, path: str, where: Location | None, act: Callable[[], object]) -> None:
     """Load PLUGIN by ACT."""
-    global _any_ran  # what has happened in the process
-    before, _any_ran = _registered, True
+    before = _registered
     try:
         with redirect_stdout(_Stdout()):
             act()

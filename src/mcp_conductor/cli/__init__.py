@@ -1,6 +1,5 @@
 """The programs. Each can be interrupted at any moment, also while it is imported, without a traceback."""
 
-import atexit
 import gc
 import os
 import sys
@@ -100,23 +99,6 @@ def _end_with(code: int) -> int:
 
 def _run_script(program: "Callable[[], int]") -> None:
     try:
-        _end_process(program())
+        sys.exit(program())
     except KeyboardInterrupt:  # a second one, where the first came before signals were handled
         os._exit(130)
-
-
-def _end_process(code: int) -> None:
-    """End with CODE. Python would free all objects one by one, which takes a twentieth of a run of tests.
-
-    What others have registered for the end is done. Code of users may rely on more, such as files that are written when
-    they are freed; and where stdout cannot be written, Python says so in its own way.
-    """
-    plugins = sys.modules.get("mcp_conductor.plugins")
-    terminal = sys.modules.get("mcp_conductor.cli.terminal")
-    run_exit_functions = getattr(atexit, "_run_exitfuncs", None)
-    if run_exit_functions is None or terminal is None or (plugins is not None and plugins.any_ran()):
-        sys.exit(code)
-    run_exit_functions()
-    if not terminal.flushed():
-        sys.exit(code)
-    os._exit(code)

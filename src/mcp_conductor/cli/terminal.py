@@ -266,13 +266,3 @@ def _encoded(text: str) -> bytes:
         return text.encode(errors="surrogateescape")
     except UnicodeEncodeError:
         return text.encode(errors="backslashreplace")
-
-
-def flushed() -> bool:
-    """Whether all has left that was written to stdout and stderr, also by others."""
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except Exception:  # noqa: BLE001  # one may be closed, or there may be none
-        return False
-    return True
