@@ -1,6 +1,7 @@
 """What every test can use: real servers written in a few lines, and mcp-cli as a real process."""
 
 import os
+import signal
 import sys
 import textwrap
 import time
@@ -17,6 +18,12 @@ SERVERS = ROOT / "tests" / "servers"
 BOOKSHELF = (sys.executable, str(ROOT / "examples" / "bookshelf.py"))
 MARK = "CONDUCTOR_TEST_MARK"
 MCP_CLI = (sys.executable, "-c", "import sys; from mcp_conductor.cli import mcp_cli; sys.exit(mcp_cli())")
+
+
+# Under nohup, or in the background of a script, signals are ignored, and every program that a test starts would inherit it.
+for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, _handler)
 
 
 @dataclass(frozen=True)
