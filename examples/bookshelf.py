@@ -13,12 +13,12 @@ from typing import Any
 Json = dict[str, Any]
 
 VERSIONS = ("2024-11-05", "2025-06-18", "2025-11-25")  # 2025-03-26 has batches, which are not read here
-BOOKS = [
+BOOKS: list[Json] = [
     {"title": "Middlemarch", "author": "George Eliot", "year": 1871},
     {"title": "The Left Hand of Darkness", "author": "Ursula K. Le Guin", "year": 1969},
     {"title": "A Pattern Language", "author": "Christopher Alexander", "year": 1977},
 ]
-TOOLS = [
+TOOLS: list[Json] = [
     {
         "name": "find_books",
         "description": "Books whose title or author contains the text",
@@ -48,6 +48,7 @@ PROMPTS = [
     }
 ]
 MOODS = ["calm", "curious", "cheerful"]
+TYPES: dict[str, Any] = {"string": str, "integer": int, "number": (int, float)}
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
@@ -71,19 +72,33 @@ def initialize(params: Json) -> Json:
 
 
 def call_tool(params: Json) -> Json:
-    arguments = params.get("arguments") or {}
-    if params.get("name") == "find_books":
-        return find_books(arguments)
-    if params.get("name") == "count_pages":
-        return count_pages(arguments, (params.get("_meta") or {}).get("progressToken"))
-    raise RpcError(-32602, f"unknown tool: {params.get('name')}")
+    arguments = params.get("arguments", {})
+    tool = next((each for each in TOOLS if each["name"] == params.get("name")), None)
+    if tool is None:
+        raise RpcError(-32602, f"unknown tool: {params.get('name')}")
+    if not isinstance(arguments, dict):
+        raise RpcError(-32602, "arguments must be an object")
+    problem = misfit(arguments, tool["inputSchema"])
+    if problem is not None:
+        return {"content": [{"type": "text", "text": problem}], "isError": True}
+    if tool["name"] == "find_books":
+        return find_books(arguments["text"], arguments.get("since", 0))
+    return count_pages(arguments.get("per_book", 300), (params.get("_meta") or {}).get("progressToken"))
 
 
-def find_books(arguments: Json) -> Json:
-    text = arguments.get("text")
-    if not isinstance(text, str):
-        return {"content": [{"type": "text", "text": "text must be a string"}], "isError": True}
-    since = arguments.get("since", 0)
+def misfit(arguments: Json, schema: Json) -> str | None:
+    """Why ARGUMENTS do not fit the SCHEMA of a tool; None if they do."""
+    for name in schema.get("required", []):
+        if name not in arguments:
+            return f"{name} is missing"
+    for name, member in schema["properties"].items():
+        value = arguments.get(name)
+        if name in arguments and (isinstance(value, bool) or not isinstance(value, TYPES[member["type"]])):
+            return f"{name} must be of the type {member['type']}"
+    return None
+
+
+def find_books(text: str, since: int) -> Json:
     found = [
         book for book in BOOKS if text.lower() in f"{book['title']} {book['author']}".lower() and book["year"] >= since
     ]
@@ -93,10 +108,10 @@ def find_books(arguments: Json) -> Json:
     }
 
 
-def count_pages(arguments: Json, token: str | int | None) -> Json:
+def count_pages(per_book: float, token: str | int | None) -> Json:
     pages = 0.0
     for number, book in enumerate(BOOKS, 1):
-        pages += arguments.get("per_book", 300)
+        pages += per_book
         if token is not None:
             progress = {"progressToken": token, "progress": number, "total": len(BOOKS), "message": book["title"]}
             send({"method": "notifications/progress", "params": progress})

@@ -9,3 +9,9 @@ async def test_the_bookshelf_keeps_all_that_is_checked(verdicts_of, failed, revi
     outcomes = await verdicts_of(BOOKSHELF, revision)
     assert failed(outcomes, "failed", "warned") == set()
     assert len(failed(outcomes, "passed")) > 50
+
+
+async def test_the_bookshelf_survives_wrong_arguments(verdicts_of, failed):
+    outcomes = await verdicts_of(BOOKSHELF, call="all", only=["tools"])
+    assert failed(outcomes, "failed", "warned") == set()
+    assert outcomes["tools-validate-input"].status == "passed"

@@ -66,7 +66,6 @@ class Trail:
     missed: list[RequestTimeout] = field(default_factory=list)  # requests without whose answer nothing is known
     used: list[tuple[Session, int]] = field(default_factory=list)  # the sessions, with the first frame of the probe
     ended_sessions: list[Session] = field(default_factory=list)  # those that the server has ended
-    forgiven: list[Session] = field(default_factory=list)  # those that may end: they were asked for more than they owe
     patient: bool = False  # replies are waited for beyond their time, to tell late from missing
     came_late: bool = False  # such a reply came
     cut_short: bool = False  # a reply was not waited for as long as usual, since others like it do not come

@@ -114,6 +114,7 @@ class CheckResult:
     owed: bool = False  # it asked for what does not exist, so that nothing but the server can have kept the answer
     gone: bool = False  # the server went away, or a status was all that it answered
     server_end: ServerEnd | None = None  # how the server ended meanwhile
+    died: bool = False  # its process did, once it had said something
     wire: list[str] = field(default_factory=list)  # what proves the findings, or all that was said
 
     def proven_in(self, transcript: Transcript) -> Self:
@@ -295,7 +296,7 @@ def _told_elsewhere(outcome: Outcome, same: str, roots: Iterable[str], bad: Coll
     root = next((each for each in roots if each in bad), None)
     if same != outcome.id:
         reason = f"the same fault as {same}"
-    elif root is not None:
+    elif root is not None and outcome.cause is None:  # that the server died is told, whatever else is wrong
         reason = f"it follows from {root}, which is broken"
     else:
         return outcome

@@ -66,12 +66,14 @@ class Probe:
         found: Found,
         since: int = 0,
         *,
+        earlier: tuple[Session, ...] = (),
         private: bool = False,
         odd: bool = False,
     ) -> None:
         self.session = session
+        self.earlier = earlier  # those of the exploration whose processes have ended: what they said counts
         self.found = found
-        self.trail = Trail(used=[(session, session.transcript.mark)])
+        self.trail = Trail(used=[(each, each.transcript.mark) for each in (*earlier, session)])
         self.sessions = sessions
         self._since = since  # the frame with which the part of this probe begins
         self._odd = odd  # odd things are said in the session, after which it need not answer anything
@@ -107,6 +109,11 @@ class Probe:
         return next((each for each in known if not self.unanswered.is_late(each, self.timeout)), known[0])
 
     @property
+    def ended_sessions(self) -> list[Session]:
+        """Those in which the server went away."""
+        return [*self.trail.ended_sessions, *([self.session] if self.session.ended else [])]
+
+    @property
     def unanswered(self) -> Unanswered:
         return self.found.unanswered_requests
 
@@ -115,8 +122,9 @@ class Probe:
 
     def record(self) -> Record:
         """What has been said so far; in a session that others have used, since then."""
-        frames = self.session.transcript.since(self._since)
-        if self._since or self.session.transcript.size > SMALL:
+        before = [frame for each in self.earlier for frame in each.transcript.since(0)]
+        frames = [*before, *self.session.transcript.since(self._since)]
+        if self._since or self.earlier or self.session.transcript.size > SMALL:
             frames = judged_part(frames)
         return Record(Transcript.read(frames), self.dialect, self.transport, self.session.opened)
 
@@ -296,12 +304,17 @@ class Probe:
             try:
                 yield other
             finally:
-                if session.ended and session not in self.trail.forgiven:
+                if session.ended and not self.sessions.may_end(session):
                     self.trail.ended_sessions.append(session)
 
     def again(self, *, private: bool = False) -> "Probe":
         """The same for another probe; one that is PRIVATE takes no session that others handed on."""
-        return Probe(self.session, self.sessions, self.found, self._since, private=private)
+        return Probe(self.session, self.sessions, self.found, self._since, earlier=self.earlier, private=private)
+
+    def taken_on(self, session: Session) -> "Probe":
+        """The same in SESSION, since the process of this one has ended."""
+        session.avoid_ids(range(self.session.next_id()))
+        return Probe(session, self.sessions, self.found, earlier=(*self.earlier, self.session))
 
     async def reachable(self) -> bool:
         """Whether the server can be talked to at all, in a session of its own."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from time import perf_counter
@@ -31,7 +31,7 @@ from mcp_conductor.checks.engine.judging import (
     without_consequences,
 )
 from mcp_conductor.checks.engine.probe import Found, Probe
-from mcp_conductor.checks.engine.record import SMALL, Record, transport_of
+from mcp_conductor.checks.engine.record import SMALL, Record, judged_part, transport_of
 from mcp_conductor.checks.engine.remarks import STOPPED, UNREAD, on_calls, on_the_rest, refuse_unknown_tools
 from mcp_conductor.checks.engine.sessions import Sessions, silent
 from mcp_conductor.checks.engine.timing import INCONCLUSIVE, is_slow, timer_lag
@@ -199,23 +199,28 @@ class _Checking:
                 wanted = self._conclude_first(wanted, FRAMING, several)
             if found.lost is not None:
                 wanted = await self._without_answers(wanted, found.lost, probe)
-            await self._run_probes(by_act(wanted), probe, stack)
+            probe = await self._run_probes(by_act(wanted), probe, stack)
             sessions.begin_to_close()
-            await end_server(session)
+            sessions.note_death(probe.session)
+            await end_server(probe.session)
             # Last: what the server said to probes, and at its end, is judged too; but not what it said to requests that
             # are wrong on purpose: that is for the probes that sent them.
-            record = probe.record()
-            self._verdicts.traits = record.traits
-            frames = polite(record.frames, record.dialect, record.capabilities)
-            whole = not session.transcript.forgotten.frames
-            said = Transcript.read(frames)
-            conversations = [*([record] if whole else []), *sessions.conversations]
-            judged = Record(said, record.dialect, record.transport, record.opened, whole=whole)
-            await self._judge(wanted, judged, conversations)
+            self._verdicts.traits = probe.record().traits
+            explored = [self._record_of(each) for each in (*probe.earlier, probe.session)]
+            conversations = [*(record for record in explored if record.whole), *sessions.conversations]
+            await self._judge(wanted, [_polite(record) for record in explored], conversations, sessions.died)
             self._verdicts.remarks += found.remarks
             self._verdicts.remarks += on_the_rest(session, self._verdicts.outcomes)
 
-    async def _run_probes(self, probes: dict[Act, Wanted], probe: Probe, stack: AsyncExitStack) -> None:
+    def _record_of(self, session: Session) -> Record:
+        """What was said in a SESSION that was explored."""
+        transcript = session.transcript
+        frames = transcript.since(0)
+        said = Transcript.read(judged_part(frames) if transcript.size > SMALL else frames)
+        whole = not transcript.forgotten.frames
+        return Record(said, session.dialect, transport_of(self._spec), session.opened, whole=whole)
+
+    async def _run_probes(self, probes: dict[Act, Wanted], probe: Probe, stack: AsyncExitStack) -> Probe:
         """Carry out the probes: first, one by one, those that use the session of the exploration or its substitute."""
         last = {act: probes.pop(act) for act in [act for act, pairs in probes.items() if pairs[0][1].last]}
         async with meanwhile(self._prepare(probes, probe)):
@@ -223,6 +228,7 @@ class _Checking:
             await self._run_alone({act: pairs for act, pairs in probes.items() if pairs[0][1].alone}, probe)
         for act, pairs in last.items():
             self._conclude_all(pairs, *await self._carry_out(act, pairs, probe.again()))  # these look twice themselves
+        return probe
 
     async def _prepare(self, probes: dict[Act, Wanted], probe: Probe) -> None:
         """Start what probes will share while others work; on a single core it would not be there sooner."""
@@ -240,7 +246,7 @@ class _Checking:
                 look = await self._carry_out(act, pairs, own)
                 if self._is_doubtful(own, *look):
                     probe = await self._living_probe(probe, stack)
-                    look = await self._second_look(act, pairs, probe, look[0])
+                    look = self._surer(look, await self._second_look(act, pairs, probe, look[0]))
                 self._conclude_all(pairs, *look)
         return probe
 
@@ -254,7 +260,8 @@ class _Checking:
         except ConductorError as error:
             self._silence = f"{probe.session.how_it_ended}, and then: {error.message}"
             return probe
-        return Probe(session, probe.sessions, probe.found)
+        probe.sessions.note_death(probe.session)
+        return probe.taken_on(session)
 
     def _without_echo(self, wanted: Wanted, unasked_answer: Message) -> Wanted:
         """Report that answers do not have the ids of their requests: then nothing else can be asked."""
@@ -291,7 +298,7 @@ class _Checking:
                         probe.sessions.expect_no_more(use)
                 if look[0].findings and own.trail.second_hand:
                     own = probe.again(private=True)
-                    look = await self._carry_out(act, pairs, own)
+                    look = self._surer(look, await self._carry_out(act, pairs, own))
                 if self._is_doubtful(own, *look):
                     doubtful[act] = look
                 else:
@@ -310,7 +317,9 @@ class _Checking:
                 known = {each.id for each in self._verdicts.outcomes if each.findings}
                 follows = not known.isdisjoint(pairs[0][1].roots)  # then it is no finding of its own
                 first = doubtful[act]
-                look = first if follows else await self._second_look(act, pairs, probe, first[0])
+                look = first
+                if not follows:
+                    look = self._surer(first, await self._second_look(act, pairs, probe, first[0]))
                 self._conclude_all(pairs, *look)
 
     def _is_doubtful(self, probe: Probe, result: CheckResult, seconds: float) -> bool:
@@ -320,6 +329,10 @@ class _Checking:
         """
         waited = _was_late(probe, result) or seconds - probe.trail.opening > WAITED * probe.timeout
         return bool(result.findings) and (waited or result.gone or result.server_end is not None)
+
+    def _surer(self, first: Look, second: Look) -> Look:
+        """The SECOND look; or the FIRST, if the server died only then, and that would be told nowhere else."""
+        return first if first[0].died and not second[0].findings and not self._judges_once else second
 
     async def _second_look(self, act: Act, pairs: Wanted, probe: Probe, before: CheckResult) -> Look:
         """Look at what is in doubt once more, by itself. Late twice on a busy machine is inconclusive, never wrong."""
@@ -351,10 +364,15 @@ class _Checking:
         first = pairs[0][0]
         self._on_event(CaseStarted(first.id, first.statement, 0))
         reason = self._reason_not_to(pairs[0][1], probe)
+        was_dead = probe.session.ended
         result = CheckResult([], reason) if reason is not None else await result_of_act(act, probe)
         if probe.trail.cut_short and result.silence is not None:
             result.findings.pop()  # the silence, which was not waited for as long as would prove it
             result.silence = None
+        died = None if was_dead else next(filter(probe.sessions.has_died, probe.ended_sessions), None)
+        result.died = died is not None
+        if died is not None and not result.findings and result.reason is None:
+            result.findings.append(fault(_end_of(died).how))  # which the probe took for a refusal
         if not result.findings and result.reason is None and probe.trail.missed:
             missed = probe.trail.missed[0]  # that nothing wrong came says nothing then
             told = ONCE if self._judges_once and self._found.unanswered_requests.is_silent(missed.method) else None
@@ -375,11 +393,9 @@ class _Checking:
 
     async def _find_server_end(self, result: CheckResult, probe: Probe) -> None:
         """Find out whether the server went away meanwhile, and how."""
-        ended_sessions = [*probe.trail.ended_sessions, *([probe.session] if probe.session.ended else [])]
+        ended_sessions = probe.ended_sessions
         if ended_sessions:
-            result.server_end = ServerEnd(
-                str(ended_sessions[0].how_it_ended), ended_sessions[0].transcript.stderr_tail()
-            )
+            result.server_end = _end_of(ended_sessions[0])
             if result.server_end.how not in result.findings[0].message:
                 told = f"{result.findings[0].message}: {result.server_end.how}"
                 result.findings[0] = replace(result.findings[0], message=told)
@@ -433,42 +449,69 @@ class _Checking:
             return f"{UNREAD}: see {FRAMING}" if self._found.spread else f"{STOPPED}: {self._silence}"
         return f"{INCONCLUSIVE}: it is too slow" if self._too_slow >= MOST_TOO_SLOW else None
 
-    async def _judge(self, wanted: Wanted, record: Record, conversations: list[Record]) -> None:
-        """Judge RECORD, the polite part of the exploration; some requirements in all CONVERSATIONS of the run."""
+    async def _judge(
+        self, wanted: Wanted, explored: list[Record], conversations: list[Record], died: list[Session]
+    ) -> None:
+        """Judge the polite part of what was EXPLORED; some requirements in all CONVERSATIONS of the run.
+
+        That the server DIED in a session, and the probe that was at work did not tell so, is told here.
+        """
         pace = Pace()
-        small = sum(frame.size for frame in record.frames) < SMALL
         for requirement, each in wanted:
             if each.judge is None and requirement.id not in self._probed:
                 continue
             result, seconds = self._probed.get(requirement.id, (CheckResult([]), 0.0))
             if each.judge is not None:
-                result = await without_blocking(apply_judge, each, record, now=small)
+                result = await _first_fault(each, explored)
             if requirement.id == ONCE and self._unanswered is not None:
                 result = self._unanswered
             if requirement.id in self._everywhere and not result.findings:
-                result = await self._judge_everywhere(requirement, result, conversations)
+                fit = [each for each in conversations if requirement.holds_for(each.dialect.version, each.transport)]
+                result = await _first_fault(self._everywhere[requirement.id], fit, result)
+            if requirement.id == ONCE:
+                self._add_untold_deaths(result, died)
             self._conclude(requirement, result, seconds=seconds)
             await pace.keep()
 
-    async def _judge_everywhere(
-        self, requirement: Requirement, result: CheckResult, conversations: list[Record]
-    ) -> CheckResult:
-        """The first fault in any of CONVERSATIONS; or RESULT, which is better than to have seen nothing."""
-        for record in conversations:
-            if not requirement.holds_for(record.dialect.version, record.transport):
-                continue
-            small = record.transcript.size < SMALL
-            found = await without_blocking(apply_judge, self._everywhere[requirement.id], record, now=small)
-            if found.findings:
-                return found
-            if found.reason is None and result.reason is not None and not result.reason.startswith(INCONCLUSIVE):
-                result = found
-        return result
+    def _add_untold_deaths(self, result: CheckResult, died: list[Session]) -> None:
+        """Add to RESULT how the server DIED in ways that nothing tells of yet."""
+        for session in died:
+            end = _end_of(session)
+            if end.how not in {how for how, _ in self._server_ends}:
+                self._server_ends[end.alike] = ONCE
+                result.server_end = result.server_end or end
+                result.add(CheckResult([fault(end.how)]).proven_in(session.transcript))
 
     def _conclude(self, requirement: Requirement, result: CheckResult, *, seconds: float = 0.0) -> None:
         outcome = outcome_of(requirement, result, seconds)
         self._verdicts.outcomes.append(outcome)
         self._on_event(CaseFinished(outcome))
+
+
+async def _first_fault(check: Check, records: Iterable[Record], seen: CheckResult | None = None) -> CheckResult:
+    """The first fault in any of RECORDS; or what was SEEN before, or in the first where anything is to be seen."""
+    for record in records:
+        found = await without_blocking(apply_judge, check, record, now=record.transcript.size < SMALL)
+        if found.findings:
+            return found
+        if seen is None or (found.reason is None and _is_blank(seen)):
+            seen = found
+    return seen or CheckResult([])
+
+
+def _is_blank(result: CheckResult) -> bool:
+    """Whether there was nothing to look at."""
+    return result.reason is not None and not result.reason.startswith(INCONCLUSIVE)
+
+
+def _polite(record: Record) -> Record:
+    """RECORD without what is wrong on purpose, and without what answers it."""
+    frames = polite(record.frames, record.dialect, record.capabilities)
+    return Record(Transcript.read(frames), record.dialect, record.transport, record.opened, whole=record.whole)
+
+
+def _end_of(session: Session) -> ServerEnd:
+    return ServerEnd(str(session.how_it_ended), session.transcript.stderr_tail())
 
 
 def _was_late(probe: Probe, result: CheckResult) -> bool:

@@ -26,6 +26,7 @@ from mcp_conductor.protocol.message import compact
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.transport import finish
+from mcp_conductor.transport.stdio import StdioTransport
 from mcp_conductor.values import dataclass
 
 STARTS_PER_ANSWER = 15  # how much longer than an answer the first start may take: packages are fetched, code compiled
@@ -75,6 +76,8 @@ class Sessions:
         self._coming: dict[Use, asyncio.Event] = {}  # what probes are to hand on; set when they have, or will not
         self._handed_on: dict[Use, _Open] = {}
         self._second_hand: set[Session] = set()  # those in which another probe did what not every client does
+        self._forgiven: set[Session] = set()  # those that may end: they were asked to, or for more than they owe
+        self.died: list[Session] = []  # those whose process ended, and may not
         self._closing: set[asyncio.Task[None]] = set()
         self.conversations: list[Record] = []  # of the sessions that have been closed, or are being closed
         self._room = MOST_BYTES  # for them
@@ -187,6 +190,25 @@ class Sessions:
         """Whether another probe did something in SESSION that not every client does: what is found may be its doing."""
         return session in self._second_hand
 
+    def forgive(self, session: Session) -> None:
+        """Allow the process of SESSION to end."""
+        self._forgiven.add(session)
+
+    def may_end(self, session: Session) -> bool:
+        return session in self._forgiven
+
+    def has_died(self, session: Session) -> bool:
+        """Whether the process of SESSION has ended, and may not. One that never said anything could not be started."""
+        transport = session.transport
+        exited = isinstance(transport, StdioTransport) and transport.exit_code is not None
+        spoke = any(frame.source == "server" for frame in session.transcript.since(0))
+        return session.ended and exited and spoke and not self.may_end(session)
+
+    def note_death(self, session: Session) -> None:
+        """Remember SESSION, which is not used any more, if its process has ended."""
+        if self.has_died(session):
+            self.died.append(session)
+
     def expect(self, use: Use) -> None:
         """A probe is going to hand on a session for this USE, or will tell that it does not."""
         self._coming.setdefault(use, asyncio.Event())
@@ -266,6 +288,7 @@ class Sessions:
 
     def _close_soon(self, opened: _Open) -> None:
         self._keep(opened.session)
+        self.note_death(opened.session)
         task = asyncio.ensure_future(_close(opened))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)

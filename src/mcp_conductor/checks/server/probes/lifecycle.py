@@ -138,7 +138,7 @@ async def _ask_in_turn(probe: Probe) -> dict[str, Message]:
                 reply = (await fresh.session.exchange(raw, timeout=min(_AGAIN_SECONDS, probe.timeout))).reply
                 if reply is not None and _agreed_version(reply) == dialect.version:
                     found[dialect.version] = reply
-        probe.trail.forgiven.append(fresh.session)
+        probe.sessions.forgive(fresh.session)
     return found
 
 
@@ -295,6 +295,7 @@ async def the_server_ends_with_its_stdin(probe: Probe) -> AsyncIterator[Finding]
     async with probe.leaving_session() as other:
         transport = other.session.transport
         assert isinstance(transport, StdioTransport)
+        probe.sessions.forgive(other.session)
         if not await transport.hang_up(max(_EXIT_SECONDS, probe.timeout)):
             left = render(transport.left_running())
             yield fault(f"the server still runs {_EXIT_SECONDS:g} s after its stdin was closed", left)
