@@ -50,6 +50,7 @@ PROMPTS = [
 MOODS = ["calm", "curious", "cheerful"]
 TYPES: dict[str, Any] = {"string": str, "integer": int, "number": (int, float)}
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+logged = list(LEVELS)  # until the client asks for fewer
 
 
 class RpcError(Exception):
@@ -115,7 +116,7 @@ def count_pages(per_book: float, token: str | int | None) -> Json:
         if token is not None:
             progress = {"progressToken": token, "progress": number, "total": len(BOOKS), "message": book["title"]}
             send({"method": "notifications/progress", "params": progress})
-    send({"method": "notifications/message", "params": {"level": "info", "logger": "bookshelf", "data": "counted"}})
+    log("info", "counted")
     return {"content": [{"type": "text", "text": f"{pages:g} pages"}]}
 
 
@@ -150,7 +151,13 @@ def complete(params: Json) -> Json:
 def set_level(params: Json) -> Json:
     if params.get("level") not in LEVELS:
         raise RpcError(-32602, f"unknown level: {params.get('level')}")
+    logged[:] = LEVELS[LEVELS.index(params["level"]) :]
     return {}
+
+
+def log(level: str, data: str) -> None:
+    if level in logged:
+        send({"method": "notifications/message", "params": {"level": level, "logger": "bookshelf", "data": data}})
 
 
 def one_page(key: str, items: list[Json]) -> Callable[[Json], Json]:

@@ -58,6 +58,21 @@ async def test_what_a_server_said_before_it_died_counts(verdicts_of, tmp_path):
     assert outcomes["tools-validate-input"].status == outcomes["tools-call-arguments-omitted"].status == "passed"
 
 
+async def test_deaths_for_several_reasons_with_the_same_exit_code_are_all_told(verdicts_of, tmp_path):
+    dies = """
+    def call_tool(self, params):
+        if params.get("_meta", {}).get("progressToken") == 42:
+            print("KeyError: 'x'", file=sys.stderr)
+            sys.exit(3)
+        if params.get("_meta", {}).get("progressToken") is not None:
+            progress = {"progressToken": params["_meta"]["progressToken"], "progress": 1}
+            self.say({"jsonrpc": "2.0", "method": "notifications/progress", "params": progress})
+        return super().call_tool(params)
+    """
+    outcomes = await verdicts_of(broken(tmp_path, "Plain", COUNTING + OBJECT_ONLY + dies), timeout=0.5)
+    assert sorted(each.stderr for each in deaths(outcomes)) == [(), ("KeyError: 'x'",)]
+
+
 ONCE = """
     def take(self, message):
         if isinstance(message, dict) and message.get("method") == "conductor/no-such-method":

@@ -12,6 +12,6 @@ async def test_the_bookshelf_keeps_all_that_is_checked(verdicts_of, failed, revi
 
 
 async def test_the_bookshelf_survives_wrong_arguments(verdicts_of, failed):
-    outcomes = await verdicts_of(BOOKSHELF, call="all", only=["tools"])
+    outcomes = await verdicts_of(BOOKSHELF, call="all", only=["tools", "logging"])
     assert failed(outcomes, "failed", "warned") == set()
     assert outcomes["tools-validate-input"].status == "passed"

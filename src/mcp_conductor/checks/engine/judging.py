@@ -114,7 +114,7 @@ class CheckResult:
     owed: bool = False  # it asked for what does not exist, so that nothing but the server can have kept the answer
     gone: bool = False  # the server went away, or a status was all that it answered
     server_end: ServerEnd | None = None  # how the server ended meanwhile
-    died: bool = False  # its process did, once it had said something
+    died: list[Session] = field(default_factory=list)  # in which its process did, once it had said something
     wire: list[str] = field(default_factory=list)  # what proves the findings, or all that was said
 
     def proven_in(self, transcript: Transcript) -> Self:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import field
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any, TypeVar
 
 from mcp_conductor.checks.engine.evidence import Trail
@@ -196,6 +196,11 @@ class Probe:
         except (RequestTimeout, HttpStatusError):
             del self.trail.missed[missed:]  # not to answer is a way to refuse
             return None
+
+    def write(self, text: str) -> None:
+        """Send TEXT, which need not be a message, and wait for nothing."""
+        self.session.transcript.add(monotonic() - self.session.began, "client", text)
+        self.session.transport.send(parse(text))
 
     async def say(self, text: str) -> Message | None:
         """What answers TEXT, which need not be a message; None when nothing does in time."""

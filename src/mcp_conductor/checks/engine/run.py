@@ -107,6 +107,7 @@ class _Checking:
         self._patient = True  # no late reply was waited for in vain
         self._too_slow = 0  # how often late could not be told from wrong
         self._server_ends: dict[tuple[str, str], str] = {}  # how the server went away, and under which id that is told
+        self._told_deaths: set[Session] = set()
         self._verdicts = Verdicts(version, transport=transport_of(spec))
         self._everywhere = EVERYWHERE.known_from(JUDGES)
         self._probed: dict[str, Look] = {}  # by requirement: without a finding, and other sessions are yet to be judged
@@ -332,6 +333,8 @@ class _Checking:
 
     def _surer(self, first: Look, second: Look) -> Look:
         """The SECOND look; or the FIRST, if the server died only then, and that would be told nowhere else."""
+        if second[0].died and second[0].findings:
+            second[0].died += first[0].died  # of the same
         return first if first[0].died and not second[0].findings and not self._judges_once else second
 
     async def _second_look(self, act: Act, pairs: Wanted, probe: Probe, before: CheckResult) -> Look:
@@ -369,10 +372,9 @@ class _Checking:
         if probe.trail.cut_short and result.silence is not None:
             result.findings.pop()  # the silence, which was not waited for as long as would prove it
             result.silence = None
-        died = None if was_dead else next(filter(probe.sessions.has_died, probe.ended_sessions), None)
-        result.died = died is not None
-        if died is not None and not result.findings and result.reason is None:
-            result.findings.append(fault(_end_of(died).how))  # which the probe took for a refusal
+        result.died = [] if was_dead else [each for each in probe.ended_sessions if probe.sessions.has_died(each)]
+        if result.died and not result.findings and result.reason is None:
+            result.findings.append(fault(_end_of(result.died[0]).how))  # which the probe took for a refusal
         if not result.findings and result.reason is None and probe.trail.missed:
             missed = probe.trail.missed[0]  # that nothing wrong came says nothing then
             told = ONCE if self._judges_once and self._found.unanswered_requests.is_silent(missed.method) else None
@@ -409,6 +411,7 @@ class _Checking:
             result.server_end = ServerEnd("the server answers nothing any more")
         for requirement, _ in pairs:
             told = result
+            self._told_deaths.update(result.died if result.findings else ())
             if self._is_plain_silence(result):
                 if self._unanswered is None:
                     if not result.owed:
@@ -477,7 +480,7 @@ class _Checking:
         """Add to RESULT how the server DIED in ways that nothing tells of yet."""
         for session in died:
             end = _end_of(session)
-            if end.how not in {how for how, _ in self._server_ends}:
+            if session not in self._told_deaths and end.alike not in self._server_ends:
                 self._server_ends[end.alike] = ONCE
                 result.server_end = result.server_end or end
                 result.add(CheckResult([fault(end.how)]).proven_in(session.transcript))

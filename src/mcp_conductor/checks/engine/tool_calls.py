@@ -29,13 +29,17 @@ def calls(probe: Probe) -> list[tuple[Json, Exchange]]:
     """The calls of the exploration that were answered: params that may be sent again."""
     found: dict[str, tuple[Json, Exchange]] = {}
     exchanges = probe.record().exchanges
-    silent = {_tool(each) for each in exchanges if each.reply is None}
+    silent = {_tool(each) for each in exchanges if each.reply is None and _own(each) in probe.found.called}
     for exchange in exchanges:
-        params = exchange.request.params
-        own: Json = {key: params[key] for key in ("name", "arguments", "task") if key in params}
+        own = _own(exchange)
         if own in probe.found.called and _tool(exchange) not in (None, *silent):
             found.setdefault(str(own["name"]), (own, exchange))
     return list(found.values())
+
+
+def _own(exchange: Exchange) -> Json:
+    params = exchange.request.params
+    return {key: params[key] for key in ("name", "arguments", "task") if key in params}
 
 
 def _tool(exchange: Exchange) -> Any:

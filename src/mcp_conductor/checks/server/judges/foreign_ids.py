@@ -1,28 +1,26 @@
-"""Answers in a recording whose id no request had, while a request has no answer: that the id was not repeated.
+"""Answers whose id no request had, while a request has no answer: that the id was not repeated.
 
-Where we ask ourselves, a probe looks at that. A recording may lack what would explain such an answer; then nothing is
-said.
+A recording may lack what would explain such an answer; then nothing is said. Where we ask ourselves, our own odd
+messages may explain it.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_conductor.checks.engine.check import judged_in_recordings
+from mcp_conductor.checks.engine.check import judged_everywhere, judged_in_recordings
 from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.odd_messages import foreign_answers, invented_ids
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.report.model import Finding
 
 _OPENINGS = ("initialize", "server/discover")
-_CANCELLED = "notifications/cancelled"
-_STAYS_OPEN = "subscriptions/listen"  # it has no answer as long as all is well
-_MOST = 100  # answers that are looked at
 
 
 @judged_in_recordings("base-response-id-echo-server")
 def answers_have_the_ids_of_requests(record: Record) -> Iterator[Finding]:
     """Look for answers with an id that no request had, which came while a request waited that was never answered."""
-    foreign = _foreign(record)
+    foreign = foreign_answers(record)
     if not foreign and all(exchange.reply is None for exchange in record.exchanges):
         raise NotSeen("nothing was answered")
     unsure = _why_unsure(record) if foreign else None
@@ -34,37 +32,25 @@ def answers_have_the_ids_of_requests(record: Record) -> Iterator[Finding]:
         if not left:
             continue
         explained.add(left[0].id)
-        if len(left) == 1:
-            ids = f"the id {message.id!r}, but the request has {left[0].id!r}"
-            yield fault(f"the answer to {left[0].method} has {ids}", message.raw)
-        else:
-            yield fault(f"an answer has the id {message.id!r}, which no request has", message.raw)
+        yield _other_id(message, left)
     if foreign and not explained:
         raise NotSeen("an answer has an id that no request has, but no request waited for an answer")
 
 
-def _foreign(record: Record) -> list[tuple[Message, list[Message]]]:
-    """Answers with an id that the client never used, with the requests that waited then, and were never answered."""
-    lost = {exchange.request.id for exchange in record.exchanges if exchange.reply is None}
-    used = {message.id for message in record.sent} | {None}
-    # Over HTTP, what refuses a request may know nothing of it.
-    kinds = ("result", "error") if record.transport == "stdio" else ("result",)
-    waiting: dict[Any, Message] = {}
-    found: list[tuple[Message, list[Message]]] = []
-    for _, source, message in record.transcript.spoken():
-        if source == "server":
-            if message.kind in kinds and message.id not in used and len(found) < _MOST:
-                found.append((message, list(waiting.values())))
-        elif message.kind == "notification" and message.method == _CANCELLED:
-            waiting.pop(_cancelled(message), None)
-        elif message.kind == "request" and message.id in lost and message.method != _STAYS_OPEN:
-            waiting[message.id] = message
-    return found
+def _other_id(message: Message, waiting: list[Message]) -> Finding:
+    if len(waiting) > 1:
+        return fault(f"an answer has the id {message.id!r}, which no request has", message.raw)
+    ids = f"the id {message.id!r}, but the request has {waiting[0].id!r}"
+    return fault(f"the answer to {waiting[0].method} has {ids}", message.raw)
 
 
-def _cancelled(message: Message) -> str | float | None:
-    found = message.params.get("requestId")
-    return found if isinstance(found, (str, int, float)) else None
+@judged_everywhere("base-response-id-echo-server")
+def answers_in_every_session_have_the_ids_of_requests(record: Record) -> Iterator[Finding]:
+    """Look for answers with an id that stands in nothing that we said, while a request waited in vain."""
+    for message, waiting in invented_ids(record):
+        if waiting:
+            yield _other_id(message, waiting)
+            return
 
 
 def _why_unsure(record: Record) -> str | None:

@@ -1,15 +1,16 @@
 """The base protocol as a server speaks it: envelopes, ids, results, errors, notifications."""
 
+import functools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from mcp_conductor.checks.engine.check import judged, judged_everywhere
+from mcp_conductor.checks.engine.check import Judge, judged, judged_everywhere
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.judging import polite
+from mcp_conductor.checks.engine.odd_messages import invented_ids, is_id, is_unreadable, without_excused
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.protocol import Id, Json
-from mcp_conductor.protocol.dialect import INVALID_REQUEST, PARSE_ERROR
 from mcp_conductor.protocol.message import Message, kind_of
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report.model import Finding
@@ -19,6 +20,23 @@ _NOTIFICATIONS = "notifications/"
 _WITH = {"result": "a result", "error": "an error"}
 
 
+def _judged_in_any_session(name: str) -> Callable[[Judge], Judge]:
+    """Register a function that judges the form of messages, which depends on what we said only where that was odd."""
+
+    def register(judge: Judge) -> Judge:
+        @judged_everywhere(name)
+        @functools.wraps(judge)
+        def in_any_session(record: Record) -> Iterator[Finding]:
+            if record.transport != "stdio":
+                raise NotSeen("over HTTP, what refuses odd requests need not speak JSON-RPC")
+            yield from judge(without_excused(record))
+
+        return judge
+
+    return register
+
+
+@_judged_in_any_session("base-jsonrpc-envelope-server")
 @judged("base-jsonrpc-envelope-server", follows="stdio-newline-framing-server")
 def messages_are_json_rpc(record: Record) -> Iterator[Finding]:
     """Look at every message of the server: an object with jsonrpc "2.0" that is a request, response or notification."""
@@ -45,7 +63,7 @@ def _envelope_problem(message: Message) -> str | None:
         return "a message has neither method, result nor error"
     if raw.get("id") is None and "result" in raw and "error" not in raw:
         return "a result has no id"
-    return None if raw.get("id") is None or _is_id(raw["id"]) else f"the id is {kind_of(raw['id'])}"
+    return None if raw.get("id") is None or is_id(raw["id"]) else f"the id is {kind_of(raw['id'])}"
 
 
 def _call_problem(raw: Json) -> str | None:
@@ -54,15 +72,6 @@ def _call_problem(raw: Json) -> str | None:
     if "id" in raw and not isinstance(raw.get("params", {}), dict):
         return f"params is {kind_of(raw['params'])}, not an object"
     return None
-
-
-def _is_id(value: Any) -> bool:
-    """A string or an integer; to JSON, 1.0 is one."""
-    return (
-        isinstance(value, (str, int, float))
-        and not isinstance(value, bool)
-        and (isinstance(value, str) or value == value // 1)
-    )
 
 
 def _requests(record: Record) -> list[Json]:
@@ -78,11 +87,12 @@ def _objects(record: Record) -> Iterator[Json]:
     return (message.raw for message in record.heard if isinstance(message.raw, dict))
 
 
+@_judged_in_any_session("base-request-id-type-server")
 @judged("base-request-id-type-server")
 def request_ids_are_strings_or_integers(record: Record) -> Iterator[Finding]:
     """Look at the id of every request of the server: a string or an integer, never null."""
     for raw in _some(_requests(record), "the server asked nothing"):
-        if not _is_id(raw["id"]):
+        if not is_id(raw["id"]):
             yield fault(f"the id of a request is {kind_of(raw['id'])}", raw)
 
 
@@ -107,6 +117,7 @@ def request_ids_are_not_used_twice(record: Record) -> Iterator[Finding]:
         raise NotSeen("the server asked less than twice")
 
 
+@_judged_in_any_session("base-request-method-string-server")
 @judged("base-request-method-string-server")
 def methods_are_strings(record: Record) -> Iterator[Finding]:
     """Look at every request of the server: its method is a string."""
@@ -121,7 +132,7 @@ def _some(found: list[Json], otherwise: str) -> list[Json]:
     return found
 
 
-@judged("base-response-once-server", follows="sse-message-events")
+@judged("base-response-once-server", follows=("sse-message-events", "base-notification-no-response-server"))
 def requests_are_answered_once(record: Record) -> Iterator[Finding]:
     """Look at every response: its id is that of something we sent, and no response before had it."""
     if not record.whole:
@@ -153,14 +164,9 @@ def _second_answer(first: Message, second: Message) -> Finding:
     return fault(f"the request {second.id!r} is answered a second time: first {kinds}", second.raw)
 
 
-def _is_unreadable(answer: Message) -> bool:
-    error = answer.error if answer.kind == "error" else None
-    return isinstance(error, dict) and error.get("code") in (PARSE_ERROR, INVALID_REQUEST)
-
-
 @judged_everywhere("base-response-once-server")
 def no_second_answers(record: Record) -> Iterator[Finding]:
-    """Look for answers with an id that an answer before had, and for which no other request had it.
+    """Look for answers with an id that an answer before had, or that stands in nothing that we said.
 
     What says that something could not be read may have any id, and a number may come back in place of a string: both
     are another fault.
@@ -178,15 +184,20 @@ def no_second_answers(record: Record) -> Iterator[Finding]:
         elif message.kind in _WITH and asked[message.id]:
             asked[message.id] -= 1
             first.setdefault(message.id, message)
-        elif message.kind in _WITH and message.id in first and not _is_unreadable(message):
+        elif message.kind in _WITH and message.id in first and not is_unreadable(message):
             if any(asked[each] and str(each) == str(message.id) for each in asked):
                 continue
             yield _second_answer(first[message.id], message)
             return  # a probe may send many requests alike
+    for message, waiting in invented_ids(record):
+        if not waiting:  # else it is the answer to one of these, which has not the right id
+            yield fault(f"no request has the id {message.id!r} of this response", message.raw)
+            return
     if not first:
         raise NotSeen("nothing was answered")
 
 
+@_judged_in_any_session("base-response-result-xor-error-server")
 @judged("base-response-result-xor-error-server")
 def a_response_is_a_result_or_an_error(record: Record) -> Iterator[Finding]:
     """Look for responses that have both result and error, or neither."""
@@ -200,6 +211,7 @@ def a_response_is_a_result_or_an_error(record: Record) -> Iterator[Finding]:
             )
 
 
+@_judged_in_any_session("base-result-is-object-server")
 @judged("base-result-is-object-server")
 def results_are_objects(record: Record) -> Iterator[Finding]:
     """Look at the result of every response: it is an object."""
@@ -211,6 +223,7 @@ def results_are_objects(record: Record) -> Iterator[Finding]:
             yield fault(f"the result is {kind_of(message.result)}, not an object", message.raw)
 
 
+@_judged_in_any_session("base-error-shape-server")
 @judged("base-error-shape-server")
 def errors_have_a_code_and_a_message(record: Record) -> Iterator[Finding]:
     """Look at every error: its code is an integer, its message a string."""
@@ -218,7 +231,7 @@ def errors_have_a_code_and_a_message(record: Record) -> Iterator[Finding]:
         error = raw["error"]
         if not isinstance(error, dict):
             yield fault(f"the error is {kind_of(error)}, not an object", raw)
-        elif isinstance(error.get("code"), str) or not _is_id(error.get("code")):
+        elif isinstance(error.get("code"), str) or not is_id(error.get("code")):
             yield fault("error.code is not an integer", raw, path="error.code")
         elif not isinstance(error.get("message"), str):
             yield fault("error.message is not a string", raw, path="error.message")
@@ -244,6 +257,7 @@ def error_messages_are_short(record: Record) -> Iterator[Finding]:
             yield fault(f"error.message has {len(message)} characters", raw, path="error.message")
 
 
+@_judged_in_any_session("base-notification-shape-server")
 @judged("base-notification-shape-server")
 def notifications_have_a_method_and_no_id(record: Record) -> Iterator[Finding]:
     """Look at every notification: its method is a string, it has no id, and params, if there, is an object."""

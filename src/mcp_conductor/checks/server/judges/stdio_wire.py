@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Literal
 
-from mcp_conductor.checks.engine.check import judged
+from mcp_conductor.checks.engine.check import judged, judged_everywhere
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.protocol.message import Message, is_cut_off, parse
@@ -41,6 +41,7 @@ def what_is_logged_is_text(record: Record) -> Iterator[Finding]:
         raise NotSeen("nothing was written to stderr")
 
 
+@judged_everywhere("stdio-newline-framing-server")
 @judged("stdio-newline-framing-server")
 def each_message_is_a_line(record: Record) -> Iterator[Finding]:
     """Look at every line of stdout: none is a Content-Length header, a part of a message, or several messages."""
@@ -59,6 +60,7 @@ def newlines_are_escaped(record: Record) -> Iterator[Finding]:
         raise NotSeen("no text with a newline was sent")
 
 
+@judged_everywhere("stdio-stdout-clean-server")
 @judged("stdio-stdout-clean-server")
 def stdout_is_for_messages(record: Record) -> Iterator[Finding]:
     """Look at every line of stdout: each is a message, not a banner, a print or a log line."""

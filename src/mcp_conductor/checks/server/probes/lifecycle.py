@@ -218,7 +218,11 @@ async def ping_is_answered_before_initialized(probe: Probe) -> AsyncIterator[Fin
         yield fault("ping is refused before notifications/initialized", reply.raw)
 
 
-@probed("lifecycle-server-rejects-preinit", alone=True)
+@probed(
+    "lifecycle-server-rejects-preinit",
+    alone=True,
+    follows=("base-jsonrpc-envelope-server", "base-response-id-echo-server", "stdio-stdout-clean-server"),
+)
 async def nothing_is_served_before_initialize(probe: Probe) -> AsyncIterator[Finding]:
     """Ask for a list as the first message: the answer is an error."""
     method = next((each for each in declared_lists(probe) if not probe.unanswered.is_silent(each)), None)

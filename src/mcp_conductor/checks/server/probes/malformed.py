@@ -11,7 +11,7 @@ from mcp_conductor.checks.engine.replies import code_of
 from mcp_conductor.errors import RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
-from mcp_conductor.protocol.message import compact, parse
+from mcp_conductor.protocol.message import compact
 from mcp_conductor.report.model import Finding
 
 _NO_JSON = '{"jsonrpc": "2.0", "id": 1, "method":'
@@ -94,7 +94,7 @@ async def garbage_is_survived(probe: Probe) -> AsyncIterator[Finding]:
     """Send garbage, then a request: it is answered as before."""
     async with probe.odd_session() as other:
         for text in ("garbage", _NO_JSON, "[]", "null"):
-            other.session.transport.send(parse(text))
+            other.write(text)
             try:
                 await other.ask(other.harmless)
             except (RequestTimeout, TransportError) as error:

@@ -9,7 +9,7 @@ from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.timing import eventually
 from mcp_conductor.errors import ConductorError, RequestTimeout
 from mcp_conductor.protocol.compose import compose
-from mcp_conductor.protocol.message import compact, parse
+from mcp_conductor.protocol.message import compact
 from mcp_conductor.report.model import Finding
 from mcp_conductor.transport import meanwhile
 
@@ -24,7 +24,7 @@ async def lines_may_come_in_any_pieces(probe: Probe) -> AsyncIterator[Finding]:
     method = "ping" if probe.dialect.handshake else "server/discover"
     async with probe.odd_session() as other:
         two = [_request(other, method, identity) for identity in ("conductor-a", "conductor-b")]
-        other.session.transport.send(parse("\n".join(two)))
+        other.write("\n".join(two))
         await other.ask(method)
         if not await eventually(lambda: _heard_both(other), other.timeout, other.trail):
             yield fault("two requests that are written at once are not both answered", two)
