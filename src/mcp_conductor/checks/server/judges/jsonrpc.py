@@ -121,7 +121,7 @@ def _some(found: list[Json], otherwise: str) -> list[Json]:
     return found
 
 
-@judged("base-response-once-server", follows="sse-message-events")
+@judged("base-response-once-server", follows=("sse-message-events", "http-request-content-type"))
 def requests_are_answered_once(record: Record) -> Iterator[Finding]:
     """Look at every response: its id is that of something we sent, and no response before had it."""
     if not record.whole:
