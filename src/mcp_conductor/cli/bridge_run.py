@@ -90,7 +90,7 @@ async def _host(facade: Facade, transport: TransportConfig, stop: asyncio.Event,
     if transport.type == "stdio":
         from mcp_conductor.server.stdio_host import serve_stdio
 
-        return await serve_stdio(facade, stop, drain_seconds=_DRAIN_SECONDS)
+        return await serve_stdio(facade, stop, terminal.say, drain_seconds=_DRAIN_SECONDS)
     from mcp_conductor.server.http.serving import serve_http
 
     return await serve_http(facade, transport, stop, lambda url: terminal.announce(f"Bridge listening at {url}", url))

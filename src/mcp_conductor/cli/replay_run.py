@@ -112,7 +112,7 @@ class Replay:
         if transport.type == "stdio":
             from mcp_conductor.server.stdio_host import serve_stdio
 
-            return await serve_stdio(server, stop)
+            return await serve_stdio(server, stop, self._terminal.say)
         from mcp_conductor.server.http.serving import serve_http
 
         tell = self._terminal.announce

@@ -252,7 +252,7 @@ def _host(server: "Server", terminal: Terminal, listener: "socket | None" = None
     if config.transport.type == "stdio":
         from mcp_conductor.server.stdio_host import serve_stdio
 
-        return lambda stop: serve_stdio(server, stop)
+        return lambda stop: serve_stdio(server, stop, terminal.say)
     from mcp_conductor.server.http.serving import serve_http
 
     def started(url: str) -> None:

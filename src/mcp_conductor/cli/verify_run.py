@@ -24,6 +24,7 @@ from mcp_conductor.report.events import CaseFinished, FileFinished, FileStarted,
 from mcp_conductor.report.model import Report
 from mcp_conductor.suites.running.job import DEFAULT_SECONDS
 from mcp_conductor.suites.verifying.alignment import Alignment
+from mcp_conductor.suites.verifying.besides import Ending
 from mcp_conductor.suites.verifying.playing import Played, play, refuse_mixed, refuse_redacted
 from mcp_conductor.suites.verifying.verification import Verification, nowhere, read_ignored
 
@@ -60,7 +61,8 @@ class VerifyRun:
     def _part(self, recording: Recording, session: int | None, *, among: bool = False) -> "_Part | None":
         """SESSION of RECORDING, ready to be played; None if it is one AMONG several, and has nothing to compare."""
         file, terminal = self._file, self._terminal
-        dialogue = Dialogue.of(entry.frame for entry in recording.entries if session in (None, entry.session))
+        frames = [entry.frame for entry in recording.entries if session in (None, entry.session)]
+        dialogue = Dialogue.of(frames)
         name = f"{file} session {session}" if among else file
         if among and not any(asked.awaited for asked in dialogue.asked):
             terminal.say(f"note: session {session} has no request that was answered, and is not played")
@@ -74,7 +76,7 @@ class VerifyRun:
         refuse_mixed(recording, session)
         refuse_redacted(dialogue)
         alignment = Alignment(began=began(recording), now=time.time(), strict="--strict" in self._given)
-        return _Part(name, dialogue, alignment)
+        return _Part(name, dialogue, Ending.of(frames), alignment)
 
     async def run(self) -> int:
         started, clock = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), time.perf_counter()
@@ -112,6 +114,7 @@ class VerifyRun:
         found = [
             Verification(
                 part.dialogue,
+                part.ending,
                 each,
                 alignment=part.alignment,
                 ignored=self._ignored,
@@ -155,4 +158,5 @@ class _Part(NamedTuple):
 
     name: str
     dialogue: Dialogue
+    ending: Ending
     alignment: Alignment

@@ -251,6 +251,9 @@ class Wire:
     def on_stderr(self, line: str) -> None:
         self.transcript.add(self._now(), "stderr", line)
 
+    def ended(self, how: str) -> None:
+        self.transcript.add(self._now(), "process", how)
+
     def gone(self, why: str) -> None:
         self._intake.then(lambda: self._end_now(why))
 

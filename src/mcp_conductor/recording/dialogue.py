@@ -77,6 +77,7 @@ class Dialogue:
     asked: list[Asked] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)  # all of them
     notices: list[Message] = field(default_factory=list)  # all notifications of the server but progress
+    strays: list[Message] = field(default_factory=list)  # of the server: no messages, or answers to no open request
     unusable: int = 0  # messages of the client that are none
 
     @classmethod
@@ -118,6 +119,8 @@ class Dialogue:
                 self.moments.append(Moment("reply", asked, reply))
                 if not asked.cancelled:
                     now.story.append(asked)
+            else:
+                self.strays.append(message)
         elif message.kind == "request":
             question = Question(message)
             self.questions.append(question)

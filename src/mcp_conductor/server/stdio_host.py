@@ -1,7 +1,8 @@
 """stdio: one message per line on stdin and stdout, both eras on one pipe.
 
 stdout belongs to the protocol: the real one is kept here, and all other output of this process goes to stderr. At
-the end of stdin every request that is under way gets its reply, then the server ends.
+the end of stdin every request that is under way gets its reply, then the server ends. A line has the limit of a body
+over HTTP; what is longer is refused at once, and passed over up to its end.
 """
 
 import asyncio
@@ -14,9 +15,11 @@ from typing import Any, Literal
 
 from mcp_conductor import posix
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.budgets import DEFAULT
 from mcp_conductor.protocol.compose import compose_error
-from mcp_conductor.protocol.dialect import META
+from mcp_conductor.protocol.dialect import INVALID_REQUEST, META
 from mcp_conductor.protocol.message import Message, compact, decode, members
+from mcp_conductor.protocol.size import size_text
 from mcp_conductor.server.client import Client, modern_client
 from mcp_conductor.server.definitions import Refusal, unreadable
 from mcp_conductor.server.reply_means import means_of
@@ -30,10 +33,15 @@ _MOST_UNSENT = 8 << 20  # a client that does not read is not listened to either
 _MODERN_KEYS = (f"{META}protocolVersion", f"{META}clientCapabilities")
 
 
-async def serve_stdio(server: Server, stop: asyncio.Event, *, drain_seconds: float = DRAIN_SECONDS) -> int:
-    """Serve until stdin ends or STOP is set: the exit code. Open requests then have DRAIN_SECONDS to be answered."""
+async def serve_stdio(
+    server: Server, stop: asyncio.Event, complain: Callable[[str], None], *, drain_seconds: float = DRAIN_SECONDS
+) -> int:
+    """Serve until stdin ends or STOP is set: the exit code. Open requests then have DRAIN_SECONDS to be answered.
+
+    COMPLAIN is told what is wrong with the client and cannot be told by a reply alone.
+    """
     source, sink = _take_streams()
-    host = StdioHost(server, source, sink, drain_seconds)
+    host = StdioHost(server, source, sink, complain, drain_seconds)
     return await host.run(stop)
 
 
@@ -50,14 +58,19 @@ def _take_streams() -> tuple[int, int]:
 class StdioHost:
     """A server behind two file descriptors."""
 
-    def __init__(self, server: Server, source: int, sink: int, drain_seconds: float = DRAIN_SECONDS) -> None:
+    def __init__(
+        self, server: Server, source: int, sink: int, complain: Callable[[str], None], drain_seconds: float
+    ) -> None:
         self._server = server
+        self._complain = complain
         self._drain_seconds = drain_seconds
         self._source = source
         self._loop = asyncio.get_running_loop()
         self._writer = _Writer(sink, self._pressure)
         self._client = Client(self.send)
-        self._parts: list[bytes] = []
+        self._line_so_far = bytearray()
+        self._passing_over = False  # whether the rest of a line that was refused is still to come
+        self._complained = False
         self._ended = self._loop.create_future()
         self._means = means_of(server.config.transport, handshake=True)
         self._owed: set[asyncio.Task[None]] = set()  # requests that will get a reply
@@ -120,25 +133,42 @@ class StdioHost:
         if not self._ended.done():
             self._ended.set_result(code)
         self._deafen()
-        if self._parts:  # a last line without its end is a line
-            line, self._parts = b"".join(self._parts), []
-            self._line(line)
+        if self._line_so_far:  # a last line without its end is a line
+            self._line(self._taken_line())
 
     def _take(self, chunk: bytes) -> None:
         head, newline, rest = chunk.partition(b"\n")
-        self._parts.append(head)
+        if not self._passing_over:
+            self._line_so_far += head
+            if len(self._line_so_far) > DEFAULT.message_bytes:
+                self._refuse_line()
         if not newline:
             return
-        first, self._parts = b"".join(self._parts), []
         *lines, last = rest.split(b"\n")
         self._writer.cork()
         try:
-            for line in (first, *lines):
+            self._line(self._taken_line())  # nothing is left of one that was refused
+            self._passing_over = False
+            for line in lines:
                 self._line(line)
         finally:
             self._writer.uncork()
-        if last:
-            self._parts.append(last)
+        self._line_so_far += last
+
+    def _taken_line(self) -> bytes:
+        line = bytes(self._line_so_far)
+        self._line_so_far.clear()
+        return line
+
+    def _refuse_line(self) -> None:
+        """Answer a line that is too long before its end has come, and forget what has come of it."""
+        self._line_so_far.clear()
+        self._passing_over = True
+        limit = size_text(DEFAULT.message_bytes)
+        self.send(self._without_id(Refusal(INVALID_REQUEST, f"the message is longer than {limit}")))
+        if not self._complained:
+            self._complained = True
+            self._complain(f"warning: a line of the client is longer than {limit}, and is not read")
 
     async def _drain(self, stopping: "asyncio.Task[Literal[True]]") -> None:
         """No more requests or answers come; requests that are open get their replies."""
@@ -185,9 +215,11 @@ class StdioHost:
 
     def _unreadable(self, message: Message, refusal: Refusal) -> Json:
         """The reply to what is not a request. JSON-RPC wants the id null, newer revisions want none."""
+        return self._without_id(refusal) if message.id is None else compose_error(message.id, refusal.error())
+
+    def _without_id(self, refusal: Refusal) -> Json:
         dialect = self._client.dialect
-        named = message.id is not None or dialect is None or dialect.null_id
-        return compose_error(message.id, refusal.error(), named=named)
+        return compose_error(None, refusal.error(), named=dialect is None or dialect.null_id)
 
     def _request(self, message: Message, deliver: Deliver) -> None:
         spoiled = self._server.spoiled_reply(message, self._means)

@@ -58,6 +58,9 @@ class Listener(Protocol):
     def failed(self, request_id: Id, error: ConductorError) -> None:
         """There will be no answer to this request."""
 
+    def ended(self, how: str) -> None:
+        """The process of the server ended by itself, and not well: exited with code 1."""
+
     def gone(self, why: str) -> None:
         """The server can say nothing more; told at most once, and not when we closed the connection ourselves."""
 

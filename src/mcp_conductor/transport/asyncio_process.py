@@ -19,6 +19,7 @@ class AsyncioProcess(asyncio.SubprocessProtocol):
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
+        self.was_signalled = False  # by us, because it did not end by itself
         self._exited = asyncio.Event()
 
     @classmethod
@@ -90,6 +91,7 @@ class AsyncioProcess(asyncio.SubprocessProtocol):
         self.close_stdin()
         for stop in (self._transport.terminate, self._transport.kill):
             if not await self.exits():
+                self.was_signalled = True
                 with suppress(ProcessLookupError):
                     stop()
         await self.exits()

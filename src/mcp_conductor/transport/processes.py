@@ -66,6 +66,7 @@ class Process:
         self._pipes = {fd: pipe for fd, pipe in enumerate(pipes) if pipe is not None}
         self._files = {fd: pipe.fileno() for fd, pipe in self._pipes.items()}
         self._unsent = bytearray()
+        self.was_signalled = False  # by us, because it did not end by itself
         self._ending = False  # stdin is to be closed as soon as all is written
         self._exited = asyncio.Event()
         self._watched: int | None = None
@@ -228,6 +229,7 @@ class Process:
         """End the process and all that it started; returns what is still running after that."""
         self.close_stdin()
         if not await self.exits():
+            self.was_signalled = True
             self._drop_stdin()
             self._child.see_kin()
             self._child.signal(posix.TERMINATE)

@@ -206,6 +206,12 @@ class StdioTransport:
             return f"the server exited with code {code}"
         return f"the server was killed by {_signal_name(-code)}"
 
+    def _tell_bad_end(self) -> None:
+        """Tell how the server ended by itself, unless it ended well."""
+        code = self._process.returncode
+        if code and not self._process.was_signalled:
+            self._listener.ended(f"exited with code {code}" if code > 0 else f"ended by {_signal_name(-code)}")
+
     # What we tell it.
 
     def send(self, message: Message) -> None:
@@ -289,6 +295,7 @@ class StdioTransport:
         self._closing = True
         self._flush()
         left = await self._process.end()
+        self._tell_bad_end()
         if left:
             names = ", ".join(f"{each} ({each.pid})" for each in sorted(left))
             self._listener.note(f"processes of the server could not be ended: {names}")

@@ -1,14 +1,16 @@
 """One fault is one finding: what follows from it is skipped, and names it; a server that dies is not blamed for the rest."""
 
+import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from tests.conftest import SERVERS
-from tests.e2e.checks.plain_servers import PlainHttp, broken
+from tests.e2e.checks.plain_servers import ModernHttp, PlainHttp, broken, over_http
 
 from mcp_conductor.checks.engine.run import Options, check
 from mcp_conductor.protocol.budgets import Budgets
+from mcp_conductor.protocol.message import parse
 from mcp_conductor.protocol.server_spec import HttpSpec, StdioSpec
 
 H, M = "2025-11-25", "2026-07-28"
@@ -182,3 +184,68 @@ REFUSES = """
 async def test_a_wrong_code_of_an_error_is_one_finding(verdicts_of, failed, tmp_path, test, only):
     outcomes = await verdicts_of(broken(tmp_path, "Plain", REFUSES.format(test)), timeout=0.5)
     assert failed(outcomes, "failed", "warned") == {only}
+
+
+# Over HTTP.
+
+
+def as_text(_server, _method, status, data):
+    reply = json.loads(data)
+    return status, json.dumps({**reply, "id": str(reply["id"])}).encode()
+
+
+def stream_without_an_end(server, method, status, data):
+    if method in ("initialize", "server/discover"):
+        return status, data
+    server.content_type = "text/event-stream"
+    return 200, b"data: " + data.strip() + b"\n"
+
+
+def plain_text(server, method, status, data):
+    if method == "tools/list":
+        server.content_type = "text/plain"
+    return status, data
+
+
+def accepted(_server, method, status, data):
+    return (202, b"") if method == "tools/call" else (status, data)
+
+
+def redirected(server, method, status, data):
+    if method != "tools/call":
+        return status, data
+    server.headers = {"Location": "/mcp"}
+    return 307, b""
+
+
+def failing(_server, method, status, data):
+    return (500 if method == "tools/list" else status), (b"oops" if method == "tools/list" else data)
+
+
+FAULTS_OF_HTTP = [
+    (as_text, "base-response-id-echo-server"),
+    (stream_without_an_end, "base-response-once-server"),
+    (plain_text, "http-request-content-type"),
+    (accepted, "base-response-once-server"),
+    (redirected, "base-response-once-server"),
+    (failing, "base-response-once-server"),
+]
+
+
+@pytest.mark.parametrize("version", [H, M])
+@pytest.mark.parametrize(("bent", "only"), FAULTS_OF_HTTP)
+async def test_what_follows_from_a_fault_of_http_is_no_other_finding(verdicts_of, failed, version, bent, only):
+    class Bent(PlainHttp if version == H else ModernHttp):
+        def answer_post(self, body):
+            status, data = super().answer_post(body)
+            self.content_type, self.headers = "application/json", {}
+            asked = parse(body.decode(errors="replace"))
+            return bent(self, asked.method, status, data) if data and asked.kind == "request" else (status, data)
+
+    sound = type("Sound", (Bent,), {"answer_post": Bent.__mro__[1].answer_post})
+    areas = ["base", "lifecycle", "tools", "resources", "prompts", "pagination", "ping", "cancellation", "http"]
+    with over_http(sound()) as spec:
+        usual = failed(await verdicts_of(spec, version, only=areas), "failed", "warned")
+    with over_http(Bent()) as spec:
+        outcomes = await verdicts_of(spec, version, only=areas)
+    assert failed(outcomes, "failed", "warned") - usual == {only}

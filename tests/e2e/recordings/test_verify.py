@@ -2,11 +2,12 @@
 
 import json
 import re
+import subprocess
 
 import pytest
 from tests import prefork
 from tests.e2e.peer_servers import free_port, running
-from tests.e2e.recordings.conftest import NOTES, REAL, SDK, everything, filesystem, memory, sdk_handshake
+from tests.e2e.recordings.conftest import NOTES, REAL, SDK, everything, filesystem, memory, sdk_handshake, talk
 from tests.e2e.suites.conftest import CONDUCTOR
 
 
@@ -66,6 +67,79 @@ def test_the_page_shows_what_differs_at_its_message_with_the_time(verify, notes,
     assert (outcome["findings"][0]["path"], outcome["findings"][0]["frame"]) == ("result.content[0].text", 1)
     assert outcome["again"].startswith("conductor verify ")
     assert page["reach"][""].startswith("-- ")
+
+
+# What a server does besides its answers: DURING each call, and AT_END, when its stdin is closed.
+BESIDES = """
+import json, sys
+def say(**members):
+    print(json.dumps({"jsonrpc": "2.0", **members}), flush=True)
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["method"] == "initialize":
+        opened = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+        say(id=message["id"], result=opened)
+    elif "id" in message:
+        DURING
+        say(id=message["id"], result={"n": 1})
+        AFTER
+AT_END
+"""
+DIFFERENT = [
+    ({"DURING": "print('debug!', flush=True)"}, "the server wrote a line that is not a message: 'debug!'", "stdout"),
+    ({"AFTER": "say(id=message['id'], result={'n': 2})"}, "a second answer to ping (2) came", None),
+    ({"AFTER": "say(id=message['id'], result={'n': 1})"}, "a second answer to ping (2) came", None),
+    ({"AFTER": "say(id='other', result={})"}, "an answer came that belongs to no request", None),
+    (
+        {"AT_END": "say(method='notifications/x')"},
+        "notifications/x came after the last answer, and is not in the recording",
+        "notifications",
+    ),
+    ({"AT_END": "sys.exit(4)"}, "the server exited with code 4", "exit"),
+    ({"AT_END": "import os; os.kill(os.getpid(), 10)"}, "the server ended by SIGUSR1", "exit"),
+]
+
+
+def doing(serve, places):
+    program = BESIDES
+    for place in ("DURING", "AFTER", "AT_END"):
+        program = program.replace(place, places.get(place, "pass"))
+    return serve(program, "doing.py")
+
+
+@pytest.mark.parametrize(("places", "finding", "word"), DIFFERENT)
+@pytest.mark.parametrize("by", ["mcp-cli", "conductor record"])
+def test_what_a_server_does_besides_its_answers_is_compared(verify, serve, by, places, finding, word):
+    def record(server):
+        if by == "mcp-cli":
+            verify.record(server, [("ping", {})])
+            return
+        words = [*CONDUCTOR, "record", "-o", "said.jsonl", "--", *server]
+        streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        talk(prefork.start(words, cwd=verify.folder, env=verify.environment, **streams), [("ping", {})])
+
+    record(doing(serve, {}))
+    done = verify(doing(serve, places))
+    assert done.returncode == 1, done.stdout + done.stderr
+    *rest, last = json.loads(done.stdout)["outcomes"]
+    assert all(each["status"] == "passed" for each in rest)
+    assert (last["title"], last["status"]) == ("besides the answers", "failed")
+    (found,) = last["findings"]
+    assert found["message"].startswith(finding)
+    if word is not None:
+        assert len(verify.passes(doing(serve, places), "--ignore", word)["outcomes"]) == len(rest)
+    if by == "mcp-cli" or "DURING" not in places:  # `talk` reads no lines that are not JSON
+        record(doing(serve, places))
+        assert verify.passes(doing(serve, places))["summary"]["passed"] == len(rest)
+
+
+@pytest.mark.parametrize("code", [0, 4])
+def test_exit_code_of_a_server_whose_stdin_was_not_closed_is_not_known(verify, serve, code):
+    verify.record(doing(serve, {}), [("ping", {})])
+    told = [{"at": 0, "source": "process", "text": text} for text in ("started", f"exited with code {code}")]
+    with (verify.folder / "said.jsonl").open("a") as file:
+        file.write("".join(json.dumps(each) + "\n" for each in told))
+    verify.passes(doing(serve, {"AT_END": "sys.exit(5)"}))
 
 
 @pytest.mark.parametrize(("before", "now"), [(1, 2), (2, 1)])

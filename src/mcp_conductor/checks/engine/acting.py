@@ -1,11 +1,18 @@
 """Carrying out one probe: its findings, or why there are none."""
 
 from mcp_conductor.checks.engine.check import Act
-from mcp_conductor.checks.engine.findings import NotSeen
+from mcp_conductor.checks.engine.findings import SERVER_ERROR, NoAnswer, NotSeen
 from mcp_conductor.checks.engine.judging import MOST_FINDINGS, CheckResult
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.requirements import requirements
-from mcp_conductor.errors import ConductorError, MisnamedEvent, RequestTimeout, TransportError, UsageError
+from mcp_conductor.errors import (
+    ConductorError,
+    HttpStatusError,
+    MisnamedEvent,
+    RequestTimeout,
+    TransportError,
+    UsageError,
+)
 from mcp_conductor.report.model import Finding
 
 _MESSAGE_EVENTS = "sse-message-events"
@@ -28,6 +35,11 @@ async def result_of_act(act: Act, probe: Probe) -> CheckResult:
             result.findings.append(Finding(message=error.message, actual=error.heard))
     except RequestTimeout as error:
         result.silence, result.unanswered_method = error.message, error.method
+        result.findings.append(Finding(message=error.message, hint=error.hint))
+    except (NoAnswer, HttpStatusError) as error:
+        result.gone = True
+        if isinstance(error, NoAnswer) or error.status >= SERVER_ERROR:
+            result.silence, result.unanswered_method = error.message, error.method
         result.findings.append(Finding(message=error.message, hint=error.hint))
     except ConductorError as error:
         result.gone = isinstance(error, TransportError)

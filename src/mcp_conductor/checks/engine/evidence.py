@@ -10,6 +10,7 @@ from itertools import islice
 from time import monotonic
 from typing import Any, Self
 
+from mcp_conductor.checks.engine.findings import NoAnswer
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import RequestTimeout
 from mcp_conductor.protocol.message import read
@@ -63,7 +64,8 @@ class Trail:
     """What a probe left behind, in all its sessions: what proves a finding, and what makes it doubtful."""
 
     late: list[str] = field(default_factory=list)  # what was not answered in time
-    missed: list[RequestTimeout] = field(default_factory=list)  # requests without whose answer nothing is known
+    # Requests without whose answer nothing is known.
+    missed: list[RequestTimeout | NoAnswer] = field(default_factory=list)
     used: list[tuple[Session, int]] = field(default_factory=list)  # the sessions, with the first frame of the probe
     ended_sessions: list[Session] = field(default_factory=list)  # those that the server has ended
     patient: bool = False  # replies are waited for beyond their time, to tell late from missing

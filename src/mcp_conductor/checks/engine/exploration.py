@@ -10,9 +10,10 @@ from time import perf_counter
 from typing import Any
 
 from mcp_conductor.bounded.worker import without_blocking
+from mcp_conductor.checks.engine.findings import SERVER_ERROR
 from mcp_conductor.checks.engine.first_session import SPREAD, spread_message
 from mcp_conductor.checks.engine.probe import Found
-from mcp_conductor.checks.engine.sessions import silent
+from mcp_conductor.checks.engine.sessions import answers_anything, silent
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import ConductorError, HttpStatusError, ProtocolError, RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
@@ -31,6 +32,7 @@ MOST_LATE = 3  # requests of one method that are not answered in time, before it
 ALL = "all"
 _LATE = "was not answered in time"
 _FAILED = "failed"
+_OTHER_IDS = "its answers have other ids than our requests"
 NO_SUCH_URI = "x-conductor-unknown:///no-such-resource"
 # Where the server has nothing to work at: a method that does not answer this either is not slow.
 _UNKNOWN: dict[str, Json] = {
@@ -57,6 +59,7 @@ class _Explorer:
         self.found = Found()
         self._session = session
         self._problem: str | None = None  # what came of the last request, if it was no result
+        self._broken = False  # whether what came over HTTP was no answer
         self._late: Counter[str] = Counter()  # by method
         self._untried: Counter[str] = Counter()
 
@@ -98,8 +101,12 @@ class _Explorer:
             raise
         if self._problem == _LATE:
             self.found.unanswered_requests.missed(self._session, method)
+        elif self._broken:
+            self.found.unanswered_requests.broken(self._session, method)
         else:
             self.found.unanswered_requests.answered(method, seconds=perf_counter() - began)
+            if items:
+                self.found.unanswered_requests.served(method)
         if self._problem is not None and member == "tools":
             self.found.unread_tools = f"{method} {self._problem}"
         if self._problem is not None and items:
@@ -154,8 +161,13 @@ class _Explorer:
         began = perf_counter()
         await self._await_result(self._session.request(method, params))
         problem = self._problem
+        if self._broken:
+            unanswered.broken(self._session, method)
+            return problem
         if problem != _LATE:
             unanswered.answered(method, params, perf_counter() - began)
+            if problem is None:
+                unanswered.served(method)
             return problem
         unanswered.missed(self._session, method, params)
         self._late[method] += 1
@@ -171,14 +183,14 @@ class _Explorer:
 
     async def _await_result(self, answer: Coroutine[Any, Any, Any]) -> Any:
         """The result to come; None if something else comes, which is then in the transcript."""
-        self._problem = None
+        self._problem, self._broken = None, False
         try:
             return await answer
         except RequestTimeout as error:
             self._problem = _LATE
             self.found.unasked_answer = answer_to_nothing(self._session.transcript)
             if self.found.unasked_answer is not None:
-                self.found.silence = "its answers have other ids than our requests"
+                self.found.silence = _OTHER_IDS
                 raise _SilentError from error
             self.found.spread = spread_message(self._session.transcript)
             if self.found.spread is not None:
@@ -191,10 +203,17 @@ class _Explorer:
             self._problem = _FAILED
             if error.heard is None:  # not one answer was at fault, but all of them together
                 self.found.remarks.append(error.message)
-        except HttpStatusError:
-            self._problem = _FAILED
+        except HttpStatusError as error:
+            self._problem, self._broken = _FAILED, error.status >= SERVER_ERROR
         except TransportError as error:
-            self.found.lost = error.message
+            if not self._session.ended and await answers_anything(self._session):
+                self._problem, self._broken = _FAILED, True
+                return None
+            self.found.unasked_answer = answer_to_nothing(self._session.transcript)
+            if self.found.unasked_answer is None:
+                self.found.lost = error.message
+            else:
+                self.found.silence = _OTHER_IDS
             raise _SilentError from error
         except ConductorError:
             self._problem = _FAILED

@@ -2,11 +2,23 @@
 
 from typing import Any
 
+from mcp_conductor.errors import TransportError
 from mcp_conductor.report.model import NOTHING, Finding
 
 
 class NotSeen(Exception):  # noqa: N818  # an event, not an error
     """There was nothing to look at: the reason why a check is skipped."""
+
+
+SERVER_ERROR = 500  # statuses from here on tell that the server failed, and are no answer to a proper request
+
+
+class NoAnswer(TransportError):  # noqa: N818  # what happened, not what kind of class it is
+    """What came over HTTP to a request was no answer; the server may answer others."""
+
+    def __init__(self, method: str, error: TransportError) -> None:
+        super().__init__(error.message, hint=error.hint)
+        self.method = method
 
 
 class FailedCheck(Finding):

@@ -8,12 +8,12 @@ from time import monotonic, perf_counter
 from typing import Any, TypeVar
 
 from mcp_conductor.checks.engine.evidence import Trail
-from mcp_conductor.checks.engine.findings import NotSeen
+from mcp_conductor.checks.engine.findings import NoAnswer, NotSeen
 from mcp_conductor.checks.engine.record import SMALL, Record, judged_part, transport_of
 from mcp_conductor.checks.engine.sessions import GRACE_SECONDS, PATIENCE, SLOWER, Sessions, Use
 from mcp_conductor.checks.engine.unanswered import Unanswered
 from mcp_conductor.client.session import Session
-from mcp_conductor.errors import ConductorError, HttpStatusError, RequestTimeout
+from mcp_conductor.errors import ConductorError, HttpStatusError, RequestTimeout, TransportError
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.compose import compose_error
@@ -155,8 +155,17 @@ class Probe:
             if self.session.opened and not self._odd:
                 self.unanswered.missed(self.session, *asked)
             raise self._missed(asked[0], limit) from None
+        except HttpStatusError:
+            raise
+        except TransportError as error:
+            if self.transport == "stdio" or self.session.ended:
+                raise
+            self.trail.missed.append(none := NoAnswer(asked[0], error))
+            raise none from error
         assert exchange.reply is not None
         self.unanswered.answered(*asked, perf_counter() - began)
+        if exchange.reply.kind == "result":
+            self.unanswered.served(asked[0])
         if self.trail.patient and perf_counter() - began > seconds:
             self.trail.came_late = True
             raise self._missed(asked[0], seconds)
@@ -193,7 +202,7 @@ class Probe:
         missed = len(self.trail.missed)
         try:
             return await self.result(method, params)
-        except (RequestTimeout, HttpStatusError):
+        except (RequestTimeout, HttpStatusError, NoAnswer):
             del self.trail.missed[missed:]  # not to answer is a way to refuse
             return None
 

@@ -13,7 +13,7 @@ from mcp_conductor.bounded.worker import without_blocking
 from mcp_conductor.checks.engine.acting import result_of_act
 from mcp_conductor.checks.engine.check import EVERYWHERE, JUDGES, Act, Check
 from mcp_conductor.checks.engine.exploration import BUSY, answer_to_nothing, explore
-from mcp_conductor.checks.engine.findings import fault
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.first_session import connect_to_explore, end_server, start_seconds
 from mcp_conductor.checks.engine.http_probe import UnopenedServer
 from mcp_conductor.checks.engine.judging import (
@@ -273,6 +273,8 @@ class _Checking:
         """Report that the server went away while it was used as any client uses it."""
         result = CheckResult([fault(lost)]).proven_in(probe.session.transcript)
         await self._find_server_end(result, probe)
+        if probe.transport != "stdio" and self._silence is None and not await _answers(probe):
+            self._silence = lost
         return self._conclude_first(wanted, ONCE, result)
 
     def _conclude_first(self, wanted: Wanted, name: str, result: CheckResult) -> Wanted:
@@ -344,7 +346,8 @@ class _Checking:
         probe.sessions.forget_what_was_made()
         own = probe.again(private=True)
         # A late reply is told from a missing one by waiting for it; a wait in vain is not repeated.
-        own.trail.patient = self._patient and before.silence is not None and not self._is_plain_silence(before)
+        own.trail.patient = self._patient and before.silence is not None and not before.gone
+        own.trail.patient = own.trail.patient and not self._is_plain_silence(before)
         async with timer_lag() as measured:
             result, seconds = await self._carry_out(act, pairs, own)
         self._looking_again += seconds
@@ -434,13 +437,16 @@ class _Checking:
             result.prove(lines, alone=True)
 
     def _is_plain_silence(self, result: CheckResult) -> bool:
-        """Whether a server did not answer what any client asks: that is one fault, for all that it was asked."""
+        """Whether a server did not answer what any client asks: that is one fault, for all that it was asked.
+
+        Where something else came over HTTP than such an answer, so it does to other requests, for the same reason.
+        """
         method = result.unanswered_method or ""
         feature = {"completion": "completions"}.get(method.partition("/")[0], method.partition("/")[0])
         known = method in DIALECTS[self._version].methods and (feature == "ping" or feature in self._capabilities)
-        plain = (
-            self._silence is not None or result.owed or (known and self._found.unanswered_requests.is_silent(method))
-        )
+        unanswered = self._found.unanswered_requests
+        plain = self._silence is not None or result.owed or (known and unanswered.is_silent(method))
+        plain = plain or (result.gone and unanswered.is_any_broken())
         return bool(result.findings) and result.silence is not None and plain and self._judges_once
 
     def _reason_not_to(self, each: Check, probe: Probe) -> str | None:
@@ -515,6 +521,15 @@ def _polite(record: Record) -> Record:
 
 def _end_of(session: Session) -> ServerEnd:
     return ServerEnd(str(session.how_it_ended), session.transcript.stderr_tail())
+
+
+async def _answers(probe: Probe) -> bool:
+    """Whether the server answers in a session of its own."""
+    try:
+        async with probe.polite_session() as other:
+            return await other.alive()
+    except (NotSeen, ConductorError):
+        return False
 
 
 def _was_late(probe: Probe, result: CheckResult) -> bool:

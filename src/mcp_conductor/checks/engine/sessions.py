@@ -324,7 +324,8 @@ async def silent(session: Session, seconds: float, unanswered: Unanswered) -> bo
             session.dialect, method, None, identity=session.next_id(), client=session.client, capabilities={}
         )
         asked.append(session.exchange(raw, timeout=seconds))
-    left = {asyncio.ensure_future(each) for each in asked}
+    tasks = [asyncio.ensure_future(each) for each in asked]
+    left = set(tasks)
     heard = False
     try:
         while left and not heard:
@@ -335,9 +336,18 @@ async def silent(session: Session, seconds: float, unanswered: Unanswered) -> bo
     finally:
         for each in left:
             each.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
     # Late answers to what was asked before are answers too.
     return not heard and not answered_since(session, mark)
+
+
+async def answers_anything(session: Session) -> bool:
+    """Whether a reply comes to one of two requests that any server answers, if only with an error."""
+    for method in ("ping" if session.dialect.handshake else "server/discover", "tools/list"):
+        with suppress(ConductorError):
+            await session.exchange(session.compose(method, None))
+            return True
+    return False
 
 
 def answered_since(session: Session, mark: int) -> bool:

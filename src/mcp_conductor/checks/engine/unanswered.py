@@ -17,6 +17,8 @@ _SLOWER = 8.0  # how much longer than any answer of the same method, at least
 class Unanswered:
     """The requests that were not answered in time: whole methods, or one request of a method that answers others.
 
+    Over HTTP, also the methods to which something else came than an answer.
+
     Only requests that are proper, in a session that is open, are counted.
     """
 
@@ -25,6 +27,8 @@ class Unanswered:
     def __init__(self) -> None:
         self._missed: Counter[str] = Counter()
         self._answered: set[str] = set()
+        self._broken: set[str] = set()
+        self._served: set[str] = set()
         self._proofs: dict[str, Line] = {}
         self._quickest: dict[str, float] = {}  # seconds, by method
         self._slowest: dict[str, float] = {}
@@ -35,7 +39,11 @@ class Unanswered:
 
     def is_silent(self, method: str) -> bool:
         """Whether METHOD was never answered, whatever its params."""
-        return self._missed[method] >= MOST_MISSED
+        return self._missed[method] >= MOST_MISSED or method in self._broken
+
+    def is_any_broken(self) -> bool:
+        """Whether there is a method to which something else came over HTTP than an answer."""
+        return bool(self._broken)
 
     def seconds_for(self, method: str, params: Any, seconds: float) -> float:
         """How long an answer is waited for, at most SECONDS: not long where others like it surely have none."""
@@ -61,6 +69,15 @@ class Unanswered:
         if key in self._answered:
             return
         self._missed[key if method in self._answered else method] += 1
+        self._prove(session, method)
+
+    def broken(self, session: Session, method: str) -> None:
+        """To the request that was sent last in SESSION, as any client sends it, something else came than an answer."""
+        if method not in self._served:
+            self._broken.add(method)
+            self._prove(session, method)
+
+    def _prove(self, session: Session, method: str) -> None:
         if method not in self._proofs:
             sent = (each for each in reversed(session.transcript.frames) if each.source == "client")
             asked = (each for each in sent if any(_asks_for(method, one) for one in each.messages()))
@@ -73,6 +90,11 @@ class Unanswered:
         self._missed.pop(method, None)
         self._quickest[method] = min(seconds, self._quickest.get(method, seconds))
         self._slowest[method] = max(seconds, self._slowest.get(method, 0.0))
+
+    def served(self, method: str) -> None:
+        """METHOD was answered with a result, so that it is not METHOD that has no answer."""
+        self._served.add(method)
+        self._broken.discard(method)
 
 
 def _asks_for(method: str, message: Message) -> bool:

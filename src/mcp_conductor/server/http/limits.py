@@ -2,13 +2,15 @@
 
 from typing import NamedTuple
 
+from mcp_conductor.protocol.budgets import DEFAULT
+
 
 class Limits(NamedTuple):
     """All limits of one listening socket. Sizes of bodies are looked at after each read of up to 256 KB."""
 
     target_bytes: int = 8 << 10  # of the request line: 414
     head_bytes: int = 64 << 10  # 431
-    body_bytes: int = 64 << 20  # of one request: 413
+    body_bytes: int = DEFAULT.message_bytes  # of one request: 413
     held_bytes: int = 256 << 20  # of all bodies that wait for their answers: 503
     framing_bytes: int = 64 << 10  # of a body's chunk sizes, extensions and trailers: 400
     framing_ratio: int = 16  # and this many more for each byte of the body

@@ -16,6 +16,7 @@ from mcp_conductor.suites.matching.expected import Expected, Plain
 from mcp_conductor.suites.matching.paths import parse_path
 from mcp_conductor.suites.running.normalization import comparable
 from mcp_conductor.suites.verifying.alignment import Alignment, Equalities, Ignored, unfolded
+from mcp_conductor.suites.verifying.besides import Ending, besides
 from mcp_conductor.suites.verifying.playing import AT_ANY_TIME, HANDSHAKE, Played
 
 # What differs although nothing has changed, or always between two versions of a server.
@@ -25,7 +26,8 @@ _LATER = "the server went away before"
 _NO_HANDSHAKE = "there was no handshake before it"
 _REFUSED = "the server refused it, and the client began otherwise"
 _MAX_BROKEN = 10  # warnings
-_WHOLE = ("questions", "notifications", "progress")  # what --ignore names besides parts of answers
+_BESIDES = "besides the answers"
+_WHOLE = ("questions", "notifications", "progress", "stdout", "exit")  # what --ignore names besides parts of answers
 _CHANGES = ("/list_changed", "/updated")  # how notifications end that no request is the reason of
 
 
@@ -60,6 +62,7 @@ class Verification:
     def __init__(
         self,
         recorded: Dialogue,
+        ending: Ending,
         played: Played,
         *,
         alignment: Alignment,
@@ -70,6 +73,7 @@ class Verification:
     ) -> None:
         """KEEPS_ALL: outcomes say what was said also where nothing differs."""
         self._recorded = recorded
+        self._ending = ending
         self._played = played
         self._alignment = alignment
         alignment.carry(played.carried)
@@ -80,6 +84,7 @@ class Verification:
         self._over_http = over_http
         self._keeps_all = keeps_all
         now = Dialogue.of(played.frames)
+        self._dialogue = now
         self._notices = now.notices
         self._texts_of_notices = {each.text for each in now.notices}
         self._repeated_methods = {each.method for each in played.repeated.values() if each.method in AT_ANY_TIME}
@@ -88,7 +93,7 @@ class Verification:
         self._now = {number: by_id[identity] for number, identity in played.ids.items() if identity in by_id}
 
     def outcomes(self) -> Iterator[Outcome]:
-        """One for each request of the recording, in order."""
+        """One for each request of the recording, in order; and one for what came besides, where there is anything."""
         gone = unopened = False
         for asked in self._recorded.asked:
             now = self._now.get(asked.number)
@@ -112,6 +117,14 @@ class Verification:
                 yield self._outcome(asked, "failed" if found else "passed", found, now)
             else:
                 yield self._outcome(asked, "failed", (Finding(message="no answer came"),))
+        if self._played.lost is None and (found := tuple(self._besides())):
+            yield Outcome(
+                id=f"{self._group}::{_BESIDES}", title=_BESIDES, group=self._group, status="failed", findings=found
+            )
+
+    def _besides(self) -> Iterator[Finding]:
+        ignored = {each.path.text for each in self._ignored}
+        return besides(self._recorded, self._ending, self._dialogue, self._played.frames, ignored)
 
     def _outcome(
         self, asked: Asked, status: Status, findings: tuple[Finding, ...] = (), now: Asked | None = None, **more: Any

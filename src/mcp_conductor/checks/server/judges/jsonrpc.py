@@ -132,7 +132,10 @@ def _some(found: list[Json], otherwise: str) -> list[Json]:
     return found
 
 
-@judged("base-response-once-server", follows=("sse-message-events", "base-notification-no-response-server"))
+@judged(
+    "base-response-once-server",
+    follows=("sse-message-events", "http-request-content-type", "base-notification-no-response-server"),
+)
 def requests_are_answered_once(record: Record) -> Iterator[Finding]:
     """Look at every response: its id is that of something we sent, and no response before had it."""
     if not record.whole:

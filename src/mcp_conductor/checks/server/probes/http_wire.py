@@ -107,7 +107,7 @@ async def results_have_a_status_of_success(probe: Probe) -> AsyncIterator[Findin
             yield fault(f"the result of {raw['method']} has the status {seen.status}", seen.shown())
 
 
-@probed("http-sse-contains-response", alone=True, follows="http-sse-not-closed-early")
+@probed("http-sse-contains-response", alone=True, follows=("http-sse-not-closed-early", "base-response-once-server"))
 async def streams_bring_the_answer(probe: Probe) -> AsyncIterator[Finding]:
     """POST requests: a stream that is opened for one brings its answer, or an event id with which it can be resumed."""
     async for raw, seen in _streams(probe):

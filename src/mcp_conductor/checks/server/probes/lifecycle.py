@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp_conductor.checks.engine.capabilities import DECLARED, served_undeclared
 from mcp_conductor.checks.engine.check import probed
-from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.findings import NoAnswer, NotSeen, fault
 from mcp_conductor.checks.engine.openings import declared_lists, first, initialize
 from mcp_conductor.checks.engine.probe import HANDSHAKE_DIALECTS, Probe
 from mcp_conductor.checks.engine.replies import code_of, data_of, result_of, unasked_replies
@@ -234,7 +234,7 @@ async def nothing_is_served_before_initialize(probe: Probe) -> AsyncIterator[Fin
         except RequestTimeout:
             yield fault(f"{method} before initialize is not answered")
             return
-        except HttpStatusError:
+        except (HttpStatusError, NoAnswer):
             return
         if reply.kind == "result":
             yield fault(f"{method} is served before initialize", reply.raw)
@@ -281,7 +281,7 @@ async def only_what_the_client_can_do_is_asked(probe: Probe) -> AsyncIterator[Fi
     async with probe.polite_session() as other:
         await other.alive()
         for params in calls:
-            with suppress(RequestTimeout):
+            with suppress(RequestTimeout, NoAnswer):
                 await other.ask("tools/call", params)
         asked = [message for message in other.record().questions() if message.method in _QUESTIONS]
         for message in asked:

@@ -5,7 +5,7 @@ from weakref import WeakKeyDictionary
 
 from mcp_conductor.checks.engine.check import probed
 from mcp_conductor.checks.engine.exploration import progress_token_of
-from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.findings import NoAnswer, NotSeen, fault
 from mcp_conductor.checks.engine.log_messages import (
     log_messages,
     misshapen_log_messages,
@@ -24,7 +24,7 @@ from mcp_conductor.protocol.message import Message
 from mcp_conductor.report.model import Finding
 
 # Sessions in which tools have been called with the level debug, and what was not answered then.
-_loud: WeakKeyDictionary[Session, list[RequestTimeout]] = WeakKeyDictionary()
+_loud: WeakKeyDictionary[Session, list[RequestTimeout | NoAnswer]] = WeakKeyDictionary()
 
 
 # Logging.
