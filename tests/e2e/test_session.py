@@ -234,6 +234,22 @@ async def test_raw_text_goes_out_as_it_is_and_its_answer_comes_back(spec):
         assert await session.say('{"jsonrpc":"2.0","method":"notifications/x"}') is None
 
 
+async def test_a_late_answer_to_a_request_that_was_given_up_is_no_answer_to_raw_text(spec):
+    server = spec("""
+        hello()
+        slow = hear()
+        hear()
+        sys.stdin.readline()
+        result(slow, {"late": True})
+        error({"id": None}, -32700, "Parse error")
+        hear()
+    """)
+    async with connect(server) as session:
+        with pytest.raises(RequestTimeout):
+            await session.request("slow", timeout=0.2)
+        assert (await session.say('{"a":')).error["code"] == -32700
+
+
 async def test_an_unknown_result_type_is_no_result(spec):
     server = spec("""
         serve({"server/discover": {"supportedVersions": ["2026-07-28"], "capabilities": {}}, "tools/call": {"resultType": "magic"}})

@@ -269,9 +269,12 @@ class Wire:
         self._on_notification(message, request)
 
     def _take_stray(self, message: Message) -> None:
+        replies = message.kind in ("result", "error")
+        oddity = self._ledger.stray(message) if replies else None
         if self._stray is not None and not self._stray.done():
-            self._stray.set_result(message)
-        elif message.kind in ("result", "error") and (oddity := self._ledger.stray(message)):
+            if oddity is not None or not replies:  # a late reply to what was given up answers nothing else
+                self._stray.set_result(message)
+        elif oddity is not None:
             self.note(f"the server sent {oddity}: {excerpt(message, self.redact)}")
 
     # How a request is carried out.

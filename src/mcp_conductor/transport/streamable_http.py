@@ -29,6 +29,9 @@ DEFAULT_RETRY_SECONDS = 1.0
 MOST_RESUMPTIONS = 5  # without anything new in between
 _AFTERWARDS_SECONDS = 0.15  # in which a stream is read on that the server does not end with its answer
 _MOST_UNDELIVERED = 10_000  # answers and notifications of ours
+_MANY_UNASKED = 10_000  # messages on one stream that answers no request, before it is read slowly
+_UNASKED_AT_ONCE = 100
+_REST_SECONDS = 0.05  # after so many: no server has so much to tell, and others want their turn
 _MOST_ON_THE_WAY = 32  # of these, before we read on what makes us send more
 _ACCEPT = ("Accept", "application/json, text/event-stream")
 
@@ -336,7 +339,7 @@ class StreamableHttp:
         decoder = EventStream()
         pace = Pace(self._listener)
         stream.fruitless += 1
-        answered = False
+        answered, unasked = False, 0
         try:
             async with asyncio.timeout(None) as limit:
                 async for chunk in response.chunks():
@@ -351,6 +354,9 @@ class StreamableHttp:
                             self._listener.heard(heard, None, exchange)
                             if heard.kind == "request":
                                 await self._until_few_are_on_the_way()
+                            unasked += request_id is None
+                            if unasked > _MANY_UNASKED and unasked % _UNASKED_AT_ONCE == 0:
+                                await asyncio.sleep(_REST_SECONDS)
                         await pace.keep()
                     if answered and limit.when() is None:
                         limit.reschedule(asyncio.get_running_loop().time() + _AFTERWARDS_SECONDS)

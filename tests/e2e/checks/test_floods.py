@@ -1,4 +1,4 @@
-"""A server that asks without end: the check takes little memory."""
+"""A server that talks without end: the check takes little time and memory."""
 
 import json
 import signal
@@ -10,17 +10,26 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 
-from tests.e2e.checks.plain_servers import PlainHttp
+import pytest
+from tests.conftest import SERVERS
+from tests.e2e.checks.plain_servers import PlainHttp, broken
 
 CONDUCTOR = (sys.executable, "-c", "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())")
-QUESTIONS = "".join(
-    f'data: {{"jsonrpc": "2.0", "id": "q{number}", "method": "roots/list"}}\n\n' for number in range(1000)
-).encode()
+
+
+def events(text):
+    """A thousand events of one message, in which %d is another number each time."""
+    return "".join(f'data: {{"jsonrpc": "2.0", {text.replace("%d", str(each))}}}\n\n' for each in range(1000)).encode()
+
+
+QUESTIONS = events('"id": "q%d", "method": "roots/list"')
+NOTIFICATIONS = events('"method": "notifications/tools/list_changed"')
+ANSWERS = events('"id": "a%d", "result": {}')
 
 
 @contextmanager
-def flooding(flooded=None):
-    """The URL of a server whose stream is full of questions; FLOODED is set when much was read of it."""
+def flooding(flooded=None, said=QUESTIONS):
+    """The URL of a server whose stream is full of what is SAID; FLOODED is set when much was read of it."""
     plain = PlainHttp()
     lock = threading.Lock()
 
@@ -40,7 +49,7 @@ def flooding(flooded=None):
             self.close_connection = True
             try:
                 for number in count():
-                    self.wfile.write(QUESTIONS)
+                    self.wfile.write(said)
                     if flooded is not None and number == 50:
                         flooded.set()
             except OSError:
@@ -71,18 +80,38 @@ def flooding(flooded=None):
         server.shutdown()
 
 
-def test_a_check_of_a_server_that_asks_without_end_is_quick_and_small(tmp_path):
-    with flooding() as url:
-        # Its parent is a small process: the memory of a child counts from its fork.
-        measure = "import resource, subprocess, sys; subprocess.run(sys.argv[1:]); "
-        measure += "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)"
-        words = [*CONDUCTOR, "check", "-q", "--report", "json:out.json", "--only", "ping", url]
-        done = subprocess.run(
-            [sys.executable, "-c", measure, *words], cwd=tmp_path, capture_output=True, text=True, check=True
-        )
-    statuses = {each["id"]: each["status"] for each in json.loads((tmp_path / "out.json").read_text())["outcomes"]}
-    assert statuses["ping-response-server"] == "passed"
-    assert int(done.stderr.split()[-1]) < 150_000  # kB
+def checked(directory, *words):
+    """A check: its statuses by id, and the most memory that it had, in kB."""
+    # Its parent is a small process: the memory of a child counts from its fork.
+    measure = "import resource, subprocess, sys; subprocess.run(sys.argv[1:]); "
+    measure += "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)"
+    command = [*CONDUCTOR, "check", "-q", "--report", "json:out.json", *words]
+    done = subprocess.run(
+        [sys.executable, "-c", measure, *command], cwd=directory, capture_output=True, text=True, check=True
+    )
+    outcomes = json.loads((directory / "out.json").read_text())["outcomes"]
+    return {each["id"]: each["status"] for each in outcomes}, int(done.stderr.split()[-1])
+
+
+@pytest.mark.parametrize(("said", "only"), [(QUESTIONS, "ping"), (NOTIFICATIONS, "base"), (ANSWERS, "base")])
+def test_a_check_of_a_server_that_talks_without_end_is_quick_and_small(tmp_path, said, only):
+    with flooding(said=said) as url:
+        began = time.monotonic()
+        statuses, kilobytes = checked(tmp_path, "--only", only, url)
+        assert time.monotonic() - began < 40
+    assert "passed" in statuses.values()
+    assert kilobytes < 150_000
+
+
+def test_a_check_of_a_server_with_a_large_result_keeps_few_copies_of_it(tmp_path):
+    body = """
+    def call_tool(self, params):
+        return {"content": [{"type": "text", "text": "x" * 15_000_000}]}
+    """
+    server = broken(tmp_path, "Plain", body)
+    statuses, kilobytes = checked(tmp_path, "-e", f"PYTHONPATH={SERVERS}", "--", *server)
+    assert statuses["tools-call-content-array"] == "passed"
+    assert kilobytes < 60_000 + 18 * 15_000
 
 
 def test_a_check_of_a_server_that_asks_without_end_is_interrupted_at_once(tmp_path):

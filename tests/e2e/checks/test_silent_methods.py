@@ -1,4 +1,4 @@
-"""A server that never answers one method: that is one fault, told once, and costs six time-outs at most.
+"""A server that never answers one method, or only slowly: that is one fault, told once, and costs six time-outs at most.
 
 Most methods cost three, and tools/list in 2026-07-28 six: several probes miss it at first, and in two time-outs a reply
 that is only late is told from one that is missing.
@@ -161,3 +161,52 @@ async def test_a_server_that_answers_nothing_after_a_cancellation_has_one_fault(
     assert found[0] == set()
     assert found[1] == {"cancel-race-server"} or (unsure and found[1] <= {"cancel-race-server"})
     assert seconds[1] <= 2 * seconds[0] + 5  # the machine may be twice as busy as it was then
+
+
+DROPS = """
+    def say(self, message):
+        if message.get("error", {{}}).get("code") not in {}:
+            super().say(message)
+    """
+UNKNOWN, PARAMS = -32601, -32602
+SLOW_PING = """
+    def ping(self, params):
+        __import__("time").sleep(0.7)
+        return {}
+    """
+SLOW_LIST = """
+    def list_tools(self, params):
+        __import__("time").sleep(0.7)
+        return super().list_tools(params)
+    """
+
+
+async def compared(directory, body):
+    """The outcomes of a server with BODY; and how many seconds longer than twice those of a healthy one it was checked."""
+    seconds = []
+    for each in ("pass", body):
+        spec = StdioSpec(command=broken(directory, "Plain", each), env={"PYTHONPATH": str(SERVERS)})
+        took, outcomes = await checked(spec, H, 1)
+        seconds.append(took)
+    return outcomes, seconds[1] - 2 * seconds[0]
+
+
+@pytest.mark.parametrize(
+    ("codes", "name", "method"),
+    [([PARAMS], ONCE, "tools/call"), ([UNKNOWN, PARAMS], "base-method-not-found-server", "conductor/no-such-method")],
+)
+async def test_a_server_that_drops_what_it_must_refuse_has_one_fault_of_four_timeouts(tmp_path, codes, name, method):
+    outcomes, longer = await compared(tmp_path, DROPS.format(codes))
+    bad = {each.id for each in outcomes.values() if each.status in ("failed", "warned")}
+    if not any((each.reason or "").startswith("inconclusive") for each in outcomes.values()):
+        assert bad == {name}
+        assert f'"method":"{method}"' in outcomes[name].wire[0]
+        assert outcomes["tools-call-missing-name"].reason.endswith(f": see {name}")
+    assert longer <= 4
+
+
+@pytest.mark.parametrize("body", [SLOW_PING, SLOW_LIST])
+async def test_a_method_that_is_slow_each_time_is_not_used_where_another_will_do(tmp_path, body):
+    outcomes, longer = await compared(tmp_path, body)
+    assert {name for name, each in outcomes.items() if each.status in ("failed", "warned")} == set()
+    assert longer <= 20 * 0.7

@@ -18,8 +18,9 @@ from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.subscriptions import allowed, listening
-from mcp_conductor.checks.engine.timing import BUSY_PART, INCONCLUSIVE, eventually, is_slow, timer_lag
+from mcp_conductor.checks.engine.timing import INCONCLUSIVE, eventually, is_slow, timer_lag
 from mcp_conductor.checks.engine.tool_calls import callable_again
+from mcp_conductor.checks.engine.unanswered import BUSY_PART
 from mcp_conductor.errors import ConductorError, MethodError, ProtocolError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import render

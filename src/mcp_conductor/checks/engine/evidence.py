@@ -69,6 +69,7 @@ class Trail:
     forgiven: list[Session] = field(default_factory=list)  # those that may end: they were asked for more than they owe
     patient: bool = False  # replies are waited for beyond their time, to tell late from missing
     came_late: bool = False  # such a reply came
+    cut_short: bool = False  # a reply was not waited for as long as usual, since others like it do not come
     second_hand: bool = False  # one of them was used by another probe for what not every client does
     opening: float = 0.0  # seconds that it waited for its sessions to be opened
     http: list[str] = field(default_factory=list)  # requests and responses of HTTP, of those who look at HTTP itself

@@ -88,6 +88,7 @@ class _Explorer:
 
     async def _list(self, method: str, member: str) -> list[Json]:
         items: list[Json] = []
+        began = perf_counter()
         try:
             await self._await_result(self._turn_the_pages(method, member, items))
         except _SilentError:
@@ -98,7 +99,7 @@ class _Explorer:
         if self._problem == _LATE:
             self.found.unanswered_requests.missed(self._session, method)
         else:
-            self.found.unanswered_requests.answered(method)
+            self.found.unanswered_requests.answered(method, seconds=perf_counter() - began)
         if self._problem is not None and member == "tools":
             self.found.unread_tools = f"{method} {self._problem}"
         if self._problem is not None and items:
@@ -150,10 +151,11 @@ class _Explorer:
         unanswered = self.found.unanswered_requests
         if self._is_left(method, params):
             return None
+        began = perf_counter()
         await self._await_result(self._session.request(method, params))
         problem = self._problem
         if problem != _LATE:
-            unanswered.answered(method, params)
+            unanswered.answered(method, params, perf_counter() - began)
             return problem
         unanswered.missed(self._session, method, params)
         self._late[method] += 1
@@ -182,7 +184,7 @@ class _Explorer:
             if self.found.spread is not None:
                 self.found.silence = SPREAD
                 raise _SilentError from error
-            if await silent(self._session, BUSY * self._session.timeout):
+            if await silent(self._session, BUSY * self._session.timeout, self.found.unanswered_requests):
                 self.found.silence = error.message
                 raise _SilentError from error
         except ProtocolError as error:

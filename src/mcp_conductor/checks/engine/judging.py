@@ -111,6 +111,7 @@ class CheckResult:
     reason: str | None = None  # why it could not be seen, or no more of it
     silence: str | None = None  # what was not answered in time
     unanswered_method: str | None = None  # and its method
+    owed: bool = False  # it asked for what does not exist, so that nothing but the server can have kept the answer
     gone: bool = False  # the server went away, or a status was all that it answered
     server_end: ServerEnd | None = None  # how the server ended meanwhile
     wire: list[str] = field(default_factory=list)  # what proves the findings, or all that was said

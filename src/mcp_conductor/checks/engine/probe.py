@@ -100,10 +100,11 @@ class Probe:
 
     @property
     def harmless(self) -> str:
-        """A method that does nothing, and that the server answers: ping, or server/discover, where it does."""
+        """A method that does nothing, and that the server answers soon: ping, or server/discover, where it does."""
         usual = "ping" if self.dialect.handshake else "server/discover"
         lists = (method for method, capability in LIST_MEMBERS.items() if self.declares(capability))
-        return next((each for each in (usual, *lists) if not self.unanswered.is_known(each)), usual)
+        known = [each for each in (usual, *lists) if not self.unanswered.is_known(each)] or [usual]
+        return next((each for each in known if not self.unanswered.is_late(each, self.timeout)), known[0])
 
     @property
     def unanswered(self) -> Unanswered:
@@ -117,7 +118,7 @@ class Probe:
         frames = self.session.transcript.since(self._since)
         if self._since or self.session.transcript.size > SMALL:
             frames = judged_part(frames)
-        return Record(Transcript.of(frames), self.dialect, self.transport, self.session.opened)
+        return Record(Transcript.read(frames), self.dialect, self.transport, self.session.opened)
 
     # Saying things.
 
@@ -138,14 +139,16 @@ class Probe:
             self.trail.missed.append(RequestTimeout(asked[0], self.timeout))
             raise self.trail.missed[-1]
         began = perf_counter()
+        limit = self.unanswered.seconds_for(*asked, seconds)
         try:
-            exchange = await self.session.exchange(raw, timeout=seconds * (PATIENCE if self.trail.patient else 1))
+            exchange = await self.session.exchange(raw, timeout=seconds * PATIENCE if self.trail.patient else limit)
         except RequestTimeout:
+            self.trail.cut_short |= limit < seconds
             if self.session.opened and not self._odd:
                 self.unanswered.missed(self.session, *asked)
-            raise self._missed(asked[0], seconds) from None
+            raise self._missed(asked[0], limit) from None
         assert exchange.reply is not None
-        self.unanswered.answered(*asked)
+        self.unanswered.answered(*asked, perf_counter() - began)
         if self.trail.patient and perf_counter() - began > seconds:
             self.trail.came_late = True
             raise self._missed(asked[0], seconds)

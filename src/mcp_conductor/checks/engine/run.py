@@ -34,8 +34,9 @@ from mcp_conductor.checks.engine.probe import Found, Probe
 from mcp_conductor.checks.engine.record import SMALL, Record, transport_of
 from mcp_conductor.checks.engine.remarks import STOPPED, UNREAD, on_calls, on_the_rest, refuse_unknown_tools
 from mcp_conductor.checks.engine.sessions import Sessions, silent
-from mcp_conductor.checks.engine.timing import BUSY_PART, INCONCLUSIVE, is_slow, timer_lag
+from mcp_conductor.checks.engine.timing import INCONCLUSIVE, is_slow, timer_lag
 from mcp_conductor.checks.engine.triggers import calls_of
+from mcp_conductor.checks.engine.unanswered import BUSY_PART
 from mcp_conductor.checks.requirements import LEVELS, Requirement, requirements
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import (
@@ -62,6 +63,7 @@ SECOND_LOOKS = 30  # times the time for an answer: how long all second looks may
 ECHO = "base-response-id-echo-server"
 ONCE = "base-response-once-server"
 FRAMING = "stdio-newline-framing-server"
+AT_ONCE_REFUSED = ("tools-call-unknown-tool", "prompts-unknown-name")  # there is nothing to do before the refusal
 WAITED = 0.9  # of the time for an answer: timers are not exact
 Look = tuple[CheckResult, float]  # what came of a probe, and how long it took
 
@@ -186,6 +188,7 @@ class _Checking:
             self._verdicts.partial = found.unlisted or found.uncalled
             self._silence = found.silence
             self._found, self._capabilities = found, session.capabilities
+            sessions.unanswered = found.unanswered_requests
             refuse_unknown_tools(self._options.call, found)
             self._verdicts.remarks += on_calls(found, self._options.timeout)
             if found.unasked_answer is not None:
@@ -205,7 +208,7 @@ class _Checking:
             self._verdicts.traits = record.traits
             frames = polite(record.frames, record.dialect, record.capabilities)
             whole = not session.transcript.forgotten.frames
-            said = Transcript.of(frames)
+            said = Transcript.read(frames)
             conversations = [*([record] if whole else []), *sessions.conversations]
             judged = Record(said, record.dialect, record.transport, record.opened, whole=whole)
             await self._judge(wanted, judged, conversations)
@@ -333,9 +336,13 @@ class _Checking:
         if own.trail.patient and result.findings and not own.trail.came_late:
             self._patient = False
         slow = own.trail.came_late or measured.worst > BUSY_PART * probe.timeout
+        slow = slow or probe.unanswered.is_slow(before.unanswered_method, probe.timeout)
         if result.findings and late and (slow or await is_slow(probe)):
             self._too_slow += 1
             result = CheckResult([], f"{INCONCLUSIVE}: late cannot be told from wrong ({result.findings[0].message})")
+        elif own.trail.patient and result.silence is not None:
+            result.owed = pairs[0][0].id in AT_ONCE_REFUSED and self._judges_once
+            self._found.unanswered_requests.told_under = ONCE if result.owed else pairs[0][0].id
         return result, seconds
 
     async def _carry_out(self, act: Act, pairs: Wanted, probe: Probe) -> Look:
@@ -345,13 +352,21 @@ class _Checking:
         self._on_event(CaseStarted(first.id, first.statement, 0))
         reason = self._reason_not_to(pairs[0][1], probe)
         result = CheckResult([], reason) if reason is not None else await result_of_act(act, probe)
+        if probe.trail.cut_short and result.silence is not None:
+            result.findings.pop()  # the silence, which was not waited for as long as would prove it
+            result.silence = None
         if not result.findings and result.reason is None and probe.trail.missed:
             missed = probe.trail.missed[0]  # that nothing wrong came says nothing then
-            told = self._judges_once and self._found.unanswered_requests.is_silent(missed.method)
-            result.reason = f"{missed.message}: see {ONCE}" if told else f"{INCONCLUSIVE}: {missed.message}"
+            told = ONCE if self._judges_once and self._found.unanswered_requests.is_silent(missed.method) else None
+            told = told or (self._found.unanswered_requests.told_under if probe.trail.cut_short else None)
+            result.reason = f"{missed.message}: see {told}" if told else f"{INCONCLUSIVE}: {missed.message}"
         if result.findings or (self._options.keep_wire and reason is None):
             result.prove(probe.trail.lines_for(result.findings), alone=True, whole=self._options.keep_wire)
-        if result.silence is not None and not self._silence and await silent(probe.session, BUSY * probe.timeout):
+        if (
+            result.silence is not None
+            and not self._silence
+            and await silent(probe.session, BUSY * probe.timeout, probe.unanswered)
+        ):
             self._silence = result.silence
         seconds = perf_counter() - began
         if result.findings:
@@ -380,7 +395,8 @@ class _Checking:
             told = result
             if self._is_plain_silence(result):
                 if self._unanswered is None:
-                    self._prove_silence(result)
+                    if not result.owed:
+                        self._prove_silence(result)
                     self._unanswered = result
                 told = CheckResult([], f"{result.silence}: see {ONCE}")
             elif result.findings and result.server_end is not None:
@@ -403,7 +419,9 @@ class _Checking:
         method = result.unanswered_method or ""
         feature = {"completion": "completions"}.get(method.partition("/")[0], method.partition("/")[0])
         known = method in DIALECTS[self._version].methods and (feature == "ping" or feature in self._capabilities)
-        plain = self._silence is not None or (known and self._found.unanswered_requests.is_silent(method))
+        plain = (
+            self._silence is not None or result.owed or (known and self._found.unanswered_requests.is_silent(method))
+        )
         return bool(result.findings) and result.silence is not None and plain and self._judges_once
 
     def _reason_not_to(self, each: Check, probe: Probe) -> str | None:

@@ -14,6 +14,7 @@ from typing import Any, Literal, Self
 
 from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.engine.record import MOST_BYTES, Record, judged_part, transport_of
+from mcp_conductor.checks.engine.unanswered import Unanswered
 from mcp_conductor.client.connect import connect
 from mcp_conductor.client.negotiation import NONE
 from mcp_conductor.client.session import Session
@@ -67,6 +68,7 @@ class Sessions:
         self.spec = spec
         self.timeout = timeout
         self.patience = timeout  # for the first answer on a new connection
+        self.unanswered = Unanswered()
         self._startup = STARTS_PER_ANSWER * timeout
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
         self._shared: dict[tuple[Use, str, bool], _Shared] = {}
@@ -161,7 +163,7 @@ class Sessions:
                 self._second_hand.add(opened.session)
             # What was cancelled may still be answered, which the next one would wonder about.
             if _left_something(opened.session, mark, use) or (
-                use == "odd" and await silent(opened.session, self.timeout)
+                use == "odd" and await silent(opened.session, self.timeout, self.unanswered)
             ):
                 place.open = None
                 await self._leave(opened)
@@ -290,10 +292,11 @@ async def _close(opened: _Open) -> None:
         await opened.stack.aclose()
 
 
-async def silent(session: Session, seconds: float) -> bool:
+async def silent(session: Session, seconds: float, unanswered: Unanswered) -> bool:
     """Whether the server answers nothing at all; what it does not know, it may answer with an error."""
     asked, mark = [], session.transcript.mark
-    for method in ("ping" if session.dialect.handshake else "server/discover", "tools/list"):
+    methods = ["ping" if session.dialect.handshake else "server/discover", "tools/list"]
+    for method in [each for each in methods if not unanswered.is_late(each, seconds)] or methods:
         raw = compose_in(
             session.dialect, method, None, identity=session.next_id(), client=session.client, capabilities={}
         )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from mcp_conductor.checks.engine.evidence import Trail
 from mcp_conductor.checks.engine.sessions import LATEST, answered_since
+from mcp_conductor.checks.engine.unanswered import BUSY_PART
 from mcp_conductor.errors import ConductorError, RequestTimeout
 from mcp_conductor.transport import meanwhile
 from mcp_conductor.values import dataclass
@@ -20,7 +21,6 @@ from mcp_conductor.values import dataclass
 if TYPE_CHECKING:
     from mcp_conductor.checks.engine.probe import Probe
 
-BUSY_PART = 0.25  # of the time for an answer: who needs so much of it for nothing may need all of it for something
 INCONCLUSIVE = "inconclusive"  # how the reason begins why something is left open
 _BEAT_SECONDS = 0.02
 _TRIES = 3
