@@ -12,6 +12,7 @@ from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.bounded.worker import without_blocking
 from mcp_conductor.checks.engine.acting import result_of_act
 from mcp_conductor.checks.engine.check import EVERYWHERE, JUDGES, Act, Check
+from mcp_conductor.checks.engine.evidence import lines_of
 from mcp_conductor.checks.engine.exploration import BUSY, answer_to_nothing, explore
 from mcp_conductor.checks.engine.findings import fault
 from mcp_conductor.checks.engine.first_session import connect_to_explore, end_server, start_seconds
@@ -31,9 +32,9 @@ from mcp_conductor.checks.engine.judging import (
     without_consequences,
 )
 from mcp_conductor.checks.engine.probe import Found, Probe
-from mcp_conductor.checks.engine.record import SMALL, Record, transport_of
-from mcp_conductor.checks.engine.remarks import STOPPED, UNREAD, on_calls, on_the_rest, refuse_unknown_tools
-from mcp_conductor.checks.engine.sessions import Sessions, silent
+from mcp_conductor.checks.engine.record import SMALL, Record, judged_part, transport_of
+from mcp_conductor.checks.engine.remarks import FLOODED, STOPPED, UNREAD, on_calls, on_the_rest, refuse_unknown_tools
+from mcp_conductor.checks.engine.sessions import Sessions, heard_up_to_a_flood, silent
 from mcp_conductor.checks.engine.timing import INCONCLUSIVE, is_slow, timer_lag
 from mcp_conductor.checks.engine.triggers import calls_of
 from mcp_conductor.checks.engine.unanswered import BUSY_PART
@@ -41,6 +42,7 @@ from mcp_conductor.checks.requirements import LEVELS, Requirement, requirements
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import (
     ConductorError,
+    Flooded,
     HttpStatusError,
     ProtocolError,
     TransportError,
@@ -92,12 +94,13 @@ class _Checking:
         on_event: Callable[[Event], None],
         first: Session | None,
     ) -> None:
-        self._spec = spec
+        self._spec = heard_up_to_a_flood(spec)
         self._first = first
         self._version = version
         self._options = options
         self._on_event = on_event
         self._transcript = first.transcript if first else Transcript(spec.secrets(), budgets=spec.budgets)
+        self._flood: Flooded | None = None  # after which nothing more is asked
         self._silence: str | None = None  # the first thing that a server did not answer that answers nothing any more
         self._unanswered: CheckResult | None = None  # what any client asks, and the server did not answer
         self._judges_once = False
@@ -149,8 +152,9 @@ class _Checking:
         Raises ERROR where nothing is wrong: a server need not speak every revision.
         """
         dialect = DIALECTS[self._version]
-        record = Record(self._transcript, dialect, transport_of(self._spec), {})
-        unasked_answer = answer_to_nothing(self._transcript)
+        said = Transcript.read(judged_part(self._transcript.frames))
+        record = Record(said, dialect, transport_of(self._spec), {}, whole=not self._transcript.forgotten.frames)
+        unasked_answer = answer_to_nothing(said) if record.whole else None
         agreed = any(result.get("protocolVersion") in DIALECTS for _, result in record.results("initialize"))
         # What does not answer server/discover with a result does not speak the modern era, and need not.
         foreign = not dialect.handshake and unasked_answer is None and not any(record.results("server/discover"))
@@ -160,6 +164,8 @@ class _Checking:
             wanted = self._without_echo(wanted, unasked_answer)
         why = f"no conversation began: {error.message}"
         self._verdicts.remarks.append(f"{why}; {error.hint}" if error.hint else why)
+        if isinstance(error, Flooded):
+            wanted = self._conclude_first(wanted, ONCE, _told(error))
         for requirement, each in wanted:
             result = CheckResult([])
             if each.judge is not None and each.needs is None:
@@ -197,7 +203,8 @@ class _Checking:
                 several = CheckResult([fault("a message is not exactly one line", found.spread)])
                 several.prove([], alone=True)
                 wanted = self._conclude_first(wanted, FRAMING, several)
-            if found.lost is not None:
+            self._notice_flood(probe)
+            if found.lost is not None and self._flood is None:
                 wanted = await self._without_answers(wanted, found.lost, probe)
             await self._run_probes(by_act(wanted), probe, stack)
             sessions.begin_to_close()
@@ -255,6 +262,14 @@ class _Checking:
             self._silence = f"{probe.session.how_it_ended}, and then: {error.message}"
             return probe
         return Probe(session, probe.sessions, probe.found)
+
+    def _notice_flood(self, probe: Probe) -> bool:
+        """Whether the server has said far more than it was asked, in any session: then it is asked nothing more."""
+        flood = self._flood or probe.session.flood or probe.sessions.flood
+        if flood is not None and self._flood is None:
+            self._flood, self._silence = flood, self._silence or flood.flood
+            self._unanswered = _told(flood)
+        return flood is not None
 
     def _without_echo(self, wanted: Wanted, unasked_answer: Message) -> Wanted:
         """Report that answers do not have the ids of their requests: then nothing else can be asked."""
@@ -352,6 +367,8 @@ class _Checking:
         self._on_event(CaseStarted(first.id, first.statement, 0))
         reason = self._reason_not_to(pairs[0][1], probe)
         result = CheckResult([], reason) if reason is not None else await result_of_act(act, probe)
+        if reason is None and self._notice_flood(probe):
+            return CheckResult([], self._reason_not_to(pairs[0][1], probe)), perf_counter() - began
         if probe.trail.cut_short and result.silence is not None:
             result.findings.pop()  # the silence, which was not waited for as long as would prove it
             result.silence = None
@@ -425,6 +442,8 @@ class _Checking:
         return bool(result.findings) and result.silence is not None and plain and self._judges_once
 
     def _reason_not_to(self, each: Check, probe: Probe) -> str | None:
+        if self._flood is not None:
+            return f"{FLOODED}: {self._flood.flood}" + (f": see {ONCE}" if self._judges_once else "")
         if each.needs is not None and not probe.declares(each.needs):
             return f"the server does not declare {each.needs}"
         # One finding tells enough of a server that says nothing any more; each further one would take its time.
@@ -469,6 +488,13 @@ class _Checking:
         outcome = outcome_of(requirement, result, seconds)
         self._verdicts.outcomes.append(outcome)
         self._on_event(CaseFinished(outcome))
+
+
+def _told(flood: Flooded) -> CheckResult:
+    """That a server said far more than it was asked, with the beginning of it."""
+    result = CheckResult([fault(flood.flood)])
+    result.prove(lines_of(flood.first), alone=True, whole=True)
+    return result
 
 
 def _was_late(probe: Probe, result: CheckResult) -> bool:

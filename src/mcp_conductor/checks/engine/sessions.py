@@ -9,7 +9,7 @@ is well with it. Sessions are closed behind the back of the probes, which need n
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, Literal, Self
 
 from mcp_conductor.checks.engine.findings import NotSeen
@@ -18,7 +18,7 @@ from mcp_conductor.checks.engine.unanswered import Unanswered
 from mcp_conductor.client.connect import connect
 from mcp_conductor.client.negotiation import NONE
 from mcp_conductor.client.session import Session
-from mcp_conductor.errors import ConductorError, RequestTimeout
+from mcp_conductor.errors import ConductorError, Flooded, RequestTimeout
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.compose import compose_in
 from mcp_conductor.protocol.dialect import Dialect
@@ -35,6 +35,8 @@ PATIENCE = 2  # the same for a reply in doubt, to tell late from missing: each s
 STARTS_AT_ONCE = 4
 MOST_CLOSING = 12  # sessions that are being closed, before the next one has to wait
 MOST_REFUSALS = 2  # sessions that cannot be opened, before we stop trying
+
+UNASKED_MESSAGES, UNASKED_BYTES = 50_000, 32_000_000  # that answer no request; who says more never stops
 
 GRACE_SECONDS = 0.15  # for what a server says unasked, once it has answered what came later
 NO_OTHER = "another session could not be opened"
@@ -66,6 +68,7 @@ class Sessions:
 
     def __init__(self, spec: ServerSpec, timeout: float) -> None:
         self.spec = spec
+        self.flood: Flooded | None = None  # in any of these sessions
         self.timeout = timeout
         self.patience = timeout  # for the first answer on a new connection
         self.unanswered = Unanswered()
@@ -236,6 +239,8 @@ class Sessions:
                     )
                 )
             except ConductorError as error:
+                if isinstance(error, Flooded):
+                    self.flood = self.flood or error
                 self._refusals.append(f"{NO_OTHER}: {error.message}")
                 raise NotSeen(self._refusals[-1]) from error
         if version != NONE:  # where nothing was said, nothing is known
@@ -257,6 +262,7 @@ class Sessions:
 
     def _keep(self, session: Session) -> None:
         """Keep what was said, to be judged at the end of the run; the rest has no room."""
+        self.flood = self.flood or session.flood
         transcript = session.transcript
         if transcript.size > self._room or transcript.forgotten.frames:
             return
@@ -277,6 +283,12 @@ class Sessions:
         await asyncio.gather(*made, return_exceptions=True)
         self.begin_to_close()
         await asyncio.gather(*self._closing)
+
+
+def heard_up_to_a_flood(spec: ServerSpec) -> ServerSpec:
+    """SPEC, whose sessions end where the server says far more than it is asked."""
+    budgets = replace(spec.budgets, unasked_messages=UNASKED_MESSAGES, unasked_bytes=UNASKED_BYTES)
+    return replace(spec, budgets=budgets)
 
 
 def _is_for_all(use: Use, dialect: Dialect) -> bool:
