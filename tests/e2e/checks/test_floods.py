@@ -208,6 +208,19 @@ def test_a_check_of_a_server_with_a_large_result_keeps_few_copies_of_it(tmp_path
     assert kilobytes < 60_000 + 18 * 15_000
 
 
+def test_a_check_of_a_server_with_a_large_result_for_every_call_is_quick_and_small(tmp_path):
+    body = """
+    def checked_call(self, params):
+        return {"content": [{"type": "text", "text": "x" * 40_000_000}]}
+    """
+    server = broken(tmp_path, "Plain", body)
+    report, kilobytes = checked_whole(tmp_path, "-e", f"PYTHONPATH={SERVERS}", "--", *server)
+    statuses = {each["id"]: each["status"] for each in report["outcomes"]}
+    assert statuses["tools-call-content-array"] == "passed"
+    assert kilobytes < 256_000 + 4 * 40_000
+    assert report["seconds"] < 40
+
+
 def test_a_check_of_a_server_that_asks_without_end_is_interrupted_at_once(tmp_path):
     flooded = threading.Event()
     with flooding(flooded) as url:

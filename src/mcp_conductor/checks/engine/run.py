@@ -32,7 +32,7 @@ from mcp_conductor.checks.engine.judging import (
     without_consequences,
 )
 from mcp_conductor.checks.engine.probe import Found, Probe
-from mcp_conductor.checks.engine.record import SMALL, Record, judged_part, transport_of
+from mcp_conductor.checks.engine.record import MOST_BYTES, SMALL, Record, judged_part, transport_of
 from mcp_conductor.checks.engine.remarks import FLOODED, STOPPED, UNREAD, on_calls, on_the_rest, refuse_unknown_tools
 from mcp_conductor.checks.engine.sessions import Sessions, heard_up_to_a_flood, silent
 from mcp_conductor.checks.engine.timing import INCONCLUSIVE, is_slow, timer_lag
@@ -50,6 +50,7 @@ from mcp_conductor.errors import (
 from mcp_conductor.protocol.dialect import DIALECTS
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.server_spec import ServerSpec
+from mcp_conductor.protocol.size import size_text
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report.events import CaseFinished, CaseStarted, Event, RunStarted
 from mcp_conductor.transport import meanwhile
@@ -61,6 +62,7 @@ OLD_TRANSPORT = "sse"  # the group, and the transport, of what can be seen witho
 PROTECTED = "auth-server"  # the group of requirements that can be seen without a login
 NEEDS_A_SESSION = "auths-token-every-request"
 MOST_TOO_SLOW = 2  # checks that are inconclusive, before the rest is too
+MOST_LARGE = 400_000_000  # bytes of messages over a megabyte, before nothing more is asked
 SECOND_LOOKS = 30  # times the time for an answer: how long all second looks may take together
 ECHO = "base-response-id-echo-server"
 ONCE = "base-response-once-server"
@@ -94,7 +96,7 @@ class _Checking:
         on_event: Callable[[Event], None],
         first: Session | None,
     ) -> None:
-        self._spec = heard_up_to_a_flood(spec)
+        self._spec = spec = heard_up_to_a_flood(spec)
         self._first = first
         self._version = version
         self._options = options
@@ -211,7 +213,7 @@ class _Checking:
             await end_server(session)
             # Last: what the server said to probes, and at its end, is judged too; but not what it said to requests that
             # are wrong on purpose: that is for the probes that sent them.
-            record = probe.record()
+            record = probe.record(whole=True)
             self._verdicts.traits = record.traits
             frames = polite(record.frames, record.dialect, record.capabilities)
             whole = not session.transcript.forgotten.frames
@@ -293,7 +295,8 @@ class _Checking:
 
     async def _run_alone(self, probes: dict[Act, Wanted], probe: Probe) -> None:
         """Probes that do not use the session of the exploration; some at a time."""
-        gate = asyncio.Semaphore(AT_ONCE_SHARING if probe.transport == "stdio" else AT_ONCE)
+        at_once = AT_ONCE_SHARING if probe.transport == "stdio" else AT_ONCE
+        gate = asyncio.Semaphore(at_once if probe.session.transcript.large < MOST_BYTES else 1)  # to save memory
         doubtful: dict[Act, Look] = {}
 
         async def one(act: Act, pairs: Wanted) -> None:
@@ -446,6 +449,8 @@ class _Checking:
             return f"{FLOODED}: {self._flood.flood}" + (f": see {ONCE}" if self._judges_once else "")
         if each.needs is not None and not probe.declares(each.needs):
             return f"the server does not declare {each.needs}"
+        if (large := probe.session.transcript.large + probe.sessions.large) > MOST_LARGE:
+            return f"{INCONCLUSIVE}: large messages of the server had {size_text(large)} before"
         # One finding tells enough of a server that says nothing any more; each further one would take its time.
         told = self._unanswered or any(outcome.status == "failed" for outcome in self._verdicts.outcomes)
         if self._silence and told:

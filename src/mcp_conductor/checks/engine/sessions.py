@@ -36,6 +36,8 @@ STARTS_AT_ONCE = 4
 MOST_CLOSING = 12  # sessions that are being closed, before the next one has to wait
 MOST_REFUSALS = 2  # sessions that cannot be opened, before we stop trying
 
+WHOLE_BYTES = 64_000_000  # of large messages that are remembered of the exploration; of the other sessions:
+_WHOLE_ELSEWHERE = 8_000_000
 UNASKED_MESSAGES, UNASKED_BYTES = 50_000, 32_000_000  # that answer no request; who says more never stops
 
 GRACE_SECONDS = 0.15  # for what a server says unasked, once it has answered what came later
@@ -81,6 +83,7 @@ class Sessions:
         self._closing: set[asyncio.Task[None]] = set()
         self.conversations: list[Record] = []  # of the sessions that have been closed, or are being closed
         self._room = MOST_BYTES  # for them
+        self._large = 0  # bytes of large messages in them
         self._refusals: list[str] = []
         self._once: dict[str, asyncio.Future[Any]] = {}
         self._made_before: list[asyncio.Future[Any]] = []
@@ -230,13 +233,12 @@ class Sessions:
     async def _open(self, version: str, answers: Answers | None) -> _Open:
         if len(self._refusals) >= MOST_REFUSALS:
             raise NotSeen(self._refusals[-1])
-        stack = AsyncExitStack()
+        stack, spec = AsyncExitStack(), self.patient_spec
+        spec = replace(spec, budgets=replace(spec.budgets, whole_bytes=_WHOLE_ELSEWHERE))
         async with self._starts:
             try:
                 session = await stack.enter_async_context(
-                    connect(
-                        self.patient_spec, protocol=version, answers=answers, timeout=self.timeout, needs_version=False
-                    )
+                    connect(spec, protocol=version, answers=answers, timeout=self.timeout, needs_version=False)
                 )
             except ConductorError as error:
                 if isinstance(error, Flooded):
@@ -260,9 +262,16 @@ class Sessions:
             await asyncio.wait(self._closing, return_when=asyncio.FIRST_COMPLETED)
         self._close_soon(opened)
 
+    @property
+    def large(self) -> int:
+        """How many bytes of large messages have come in these sessions."""
+        shared = (place.open.session for place in self._shared.values() if place.open is not None)
+        return self._large + sum(session.transcript.large for session in shared)
+
     def _keep(self, session: Session) -> None:
         """Keep what was said, to be judged at the end of the run; the rest has no room."""
         self.flood = self.flood or session.flood
+        self._large += session.transcript.large
         transcript = session.transcript
         if transcript.size > self._room or transcript.forgotten.frames:
             return
@@ -287,8 +296,8 @@ class Sessions:
 
 def heard_up_to_a_flood(spec: ServerSpec) -> ServerSpec:
     """SPEC, whose sessions end where the server says far more than it is asked."""
-    budgets = replace(spec.budgets, unasked_messages=UNASKED_MESSAGES, unasked_bytes=UNASKED_BYTES)
-    return replace(spec, budgets=budgets)
+    limits = {"unasked_messages": UNASKED_MESSAGES, "unasked_bytes": UNASKED_BYTES, "whole_bytes": WHOLE_BYTES}
+    return replace(spec, budgets=replace(spec.budgets, **limits))
 
 
 def _is_for_all(use: Use, dialect: Dialect) -> bool:
