@@ -139,6 +139,13 @@ class ConnectionLost(TransportError):  # noqa: N818  # what happened, not what k
     final = False  # whether the server cannot be reached any more, and not only this connection to it
 
 
+class Flooded(ConnectionLost):
+    """The server said far more than it was asked, and is not heard any more."""
+
+    flood = ""  # how much that was
+    first: "tuple[Any, ...]" = ()  # frames of it, and of what had been asked
+
+
 class ServerDown(TransportError):  # noqa: N818  # what is so, not what kind of class it is
     """A server of a bridge is not connected; nothing was sent to it."""
 

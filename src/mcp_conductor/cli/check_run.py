@@ -18,7 +18,7 @@ from mcp_conductor.checks.engine.judging import Trigger
 from mcp_conductor.checks.engine.migration import migration
 from mcp_conductor.checks.engine.remarks import mostly_unseen, without_sessions
 from mcp_conductor.checks.engine.run import Options, Verdicts, check
-from mcp_conductor.checks.engine.sessions import LATEST, Sessions
+from mcp_conductor.checks.engine.sessions import LATEST, Sessions, heard_up_to_a_flood
 from mcp_conductor.checks.frameworks import KnownFramework, known_framework
 from mcp_conductor.checks.requirements import LEVELS, of_plugin, requirements, with_packages
 from mcp_conductor.cli.check_target import asked_revision, checked_server
@@ -245,7 +245,7 @@ class CheckRun:
         if at_url is not None and at_url.sse:  # it is up already: its first event is late where any answer would be
             seconds = min(at_url.endpoint_timeout, LATEST * self._options.timeout)
             self._spec = replace(at_url, endpoint_timeout=seconds)
-        spec = Sessions(self._spec, self._options.timeout).patient_spec
+        spec = heard_up_to_a_flood(Sessions(self._spec, self._options.timeout).patient_spec)
         heard = Transcript(spec.secrets(), budgets=spec.budgets)
         try:
             async with AsyncExitStack() as stack:

@@ -17,7 +17,7 @@ from mcp_conductor.client.ids import Ids
 from mcp_conductor.client.server_questions import ServerQuestions, as_object
 from mcp_conductor.client.subscriptions import Stream, Subscriptions
 from mcp_conductor.client.wire import Wire
-from mcp_conductor.errors import HttpStatusError, MethodError, ProtocolError, RequestTimeout, TransportError
+from mcp_conductor.errors import Flooded, HttpStatusError, MethodError, ProtocolError, RequestTimeout, TransportError
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.answers import Answers, Incoming
 from mcp_conductor.protocol.budgets import Budgets
@@ -107,6 +107,7 @@ class Session:
             began=options.began,
             timeout=options.timeout,
             context=options.context,
+            budgets=options.budgets,
             on_request=self._on_request,
             on_notification=self._on_notification,
         )
@@ -329,6 +330,11 @@ class Session:
     def how_it_ended(self) -> str | None:
         """Why nothing more can be said: the server exited with code 1; None while it goes on."""
         return self._wire.how_it_ended
+
+    @property
+    def flood(self) -> Flooded | None:
+        """How the server said far more than it was asked, so that it was not heard any more; None if it did not."""
+        return self._wire.flood
 
     async def _close(self) -> None:
         self.subscriptions.close()

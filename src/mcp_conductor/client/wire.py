@@ -6,21 +6,24 @@ there and never shifts a later reply. Every wait ends: by the reply, by the time
 
 import asyncio
 from collections.abc import Callable, Iterator
+from itertools import islice
 from time import monotonic
 
 from mcp_conductor.bounded.turns import Intake
 from mcp_conductor.client.deadlines import PendingReply, Waiting
-from mcp_conductor.errors import ConductorError, ConnectionLost, RequestTimeout, UsageError
+from mcp_conductor.errors import ConductorError, ConnectionLost, Flooded, RequestTimeout, UsageError
 from mcp_conductor.protocol import Id, Json
+from mcp_conductor.protocol.budgets import Budgets
 from mcp_conductor.protocol.compose import compose
 from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, Dialect
 from mcp_conductor.protocol.ledger import Exchange, Ledger
 from mcp_conductor.protocol.message import Message, build, members, parse
 from mcp_conductor.protocol.oddities import LONGEST_NOTE, complaint, excerpt, shortened
-from mcp_conductor.protocol.transcript import Transcript
+from mcp_conductor.protocol.transcript import SIDES, Transcript
 from mcp_conductor.transport import Transport
 
 MOST_COMPLAINTS = 1000  # about the messages of one batch
+_FIRST_FRAMES = 4  # of a flood: what was asked, and some of what came instead of an answer
 
 
 class Wire:
@@ -33,6 +36,7 @@ class Wire:
         began: float,  # the time that frames of the transcript count from
         timeout: float,
         context: Json,  # what errors say of their surroundings
+        budgets: Budgets,
         on_request: Callable[[Message], None],
         on_notification: Callable[[Message, Message | None], None],  # with the request whose progress it tells
     ) -> None:
@@ -56,10 +60,16 @@ class Wire:
         self.busy = False  # with earlier messages, see `Listener`
         self._intake = Intake(self._loop, self._set_busy)
         self._end: asyncio.Future[str] = self._loop.create_future()
+        self._budgets = budgets
+        self._unasked = self._unasked_bytes = 0  # messages since the last answer to a request of ours
+        self._unasked_from = 0  # the first frame after that answer
+        self.flood: Flooded | None = None  # how the server said far more than it was asked, if it did
 
     def attach(self, transport: Transport) -> None:
         """Send by TRANSPORT, which was opened with this wire as its listener."""
         self._transport = transport
+        if self.flood is not None:
+            self._hear_no_more()
 
     def speak(self, dialect: Dialect) -> None:
         """From here on, messages are taken as DIALECT has them."""
@@ -191,6 +201,8 @@ class Wire:
         self.busy = busy
 
     def heard(self, message: Message, answers: Id | None = None, exchange: int | None = None) -> None:
+        if self.flood is not None:
+            return
         now = monotonic() - self._began
         self.transcript.add(now, "server", message.text, exchange)
         if answers is not None:
@@ -213,6 +225,8 @@ class Wire:
         for member in members(message):
             wrong += member.problem is not None
             self._take(member, now, quiet=wrong > MOST_COMPLAINTS)
+            if self.flood is not None:
+                return
             yield
         if wrong > MOST_COMPLAINTS:
             self.note(f"{wrong - MOST_COMPLAINTS} more messages of this batch broke a rule of JSON-RPC")
@@ -240,7 +254,14 @@ class Wire:
             self.note(complaint(message, self.redact))
         exchange = self._ledger.heard(message, now)
         if exchange is not None:
+            self._unasked = self._unasked_bytes = 0
+            self._unasked_from = self.transcript.mark
             self._waiting.settle(exchange)
+            return
+        self._unasked += 1
+        self._unasked_bytes += len(message.text)
+        if self._unasked > self._budgets.unasked_messages or self._unasked_bytes > self._budgets.unasked_bytes:
+            self._end_flood()
         elif message.kind == "notification":
             self._take_notification(message)
         elif message.kind == "request":
@@ -264,6 +285,25 @@ class Wire:
         self._waiting.fail_all(lambda method: self._loss_error(f"{why} before it answered {method}"))
         if self._stray is not None and not self._stray.done():
             self._stray.set_exception(self._loss_error(f"{why} before it answered the raw message"))
+
+    def _end_flood(self) -> None:
+        """Hear nothing more of a server that says far more than it is asked."""
+        from mcp_conductor.protocol.size import size_text
+
+        size = size_text(self._unasked_bytes)
+        why = f"the server sent {self._unasked} messages ({size}) that nobody asked for, and was stopped"
+        self.flood = Flooded(why)
+        said = (frame for frame in self.transcript.since(self._unasked_from) if frame.source in SIDES)
+        self.flood.flood, self.flood.first = why, tuple(islice(said, _FIRST_FRAMES))
+        self._intake.forget()
+        self._end_now(why)
+        self._hear_no_more()
+
+    def _hear_no_more(self) -> None:
+        """Let the transport read nothing more, where it can do that; else what it hears is dropped."""
+        stop = getattr(getattr(self, "_transport", None), "hear_no_more", None)
+        if stop is not None:
+            stop()
 
     def _take_notification(self, message: Message) -> None:
         request = self._ledger.request_of(message) if message.method == "notifications/progress" else None
@@ -311,6 +351,9 @@ class Wire:
 
     def _loss_error(self, why: str) -> ConductorError:
         error = ConnectionLost(why)
+        if self.flood is not None:
+            error = Flooded(why)
+            error.flood, error.first = self.flood.flood, self.flood.first
         error.stderr = self.transcript.stderr_tail()
         return self.with_context(error)
 

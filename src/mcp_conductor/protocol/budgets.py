@@ -19,6 +19,9 @@ class Budgets:
     transcript_bytes: int = 256_000_000  # of memory for what is remembered of a conversation
     stderr_bytes: int = 8_000_000  # of that, for what the server writes to stderr
     notification_bytes: int = 16_000_000  # of notifications that one test looks at, or that wait to be printed
+    whole_bytes: int = sys.maxsize  # of messages over a megabyte that are remembered whole; of others, only the ends
+    unasked_messages: int = sys.maxsize  # in a row that answer no request; then the server is not heard any more
+    unasked_bytes: int = sys.maxsize  # of their text
 
 
 LONGEST_URI = 65_536  # characters of a URI, or of a template for URIs

@@ -341,6 +341,11 @@ def _cut_off(line: bytes, problem: TooLarge) -> Message:
     return Message(head + left_out + tail, None, "invalid", _salvaged_id(ends, line), problem)
 
 
+def cut_off(text: str) -> str:
+    """The ends of TEXT, a message for which there is no room."""
+    return f"{text[:_KEPT]} … {len(text) - 2 * _KEPT} more bytes … {text[-_KEPT:]}"
+
+
 def is_cut_off(text: str) -> bool:
     """Whether TEXT is what was kept of a message that was too large to be read: what is wrong with it is our doing."""
     return len(text) <= 2 * _KEPT + 100 and _MORE_BYTES in text and re.search(_LEFT_OUT, text) is not None

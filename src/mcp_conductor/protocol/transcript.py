@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from mcp_conductor.errors import way
 from mcp_conductor.protocol.budgets import DEFAULT, UNBOUNDED, Budgets
 from mcp_conductor.protocol.ledger import Exchange, Ledger
-from mcp_conductor.protocol.message import Message, decode, members
+from mcp_conductor.protocol.message import Message, cut_off, decode, members
 from mcp_conductor.text.redaction import LineRedactor, Redactor, redacted_lines
 
 # "note" is ours: what we noticed at this place in the conversation; "process": how that of the server begins and ends.
@@ -25,6 +25,7 @@ _STDERR_TAIL = 100
 _LONGEST_TAIL_LINE = 400
 _new_tuple = tuple.__new__
 _FRAME_BYTES = 200  # of memory for a frame besides its text
+_LARGE = 1_000_000  # characters of a message that may be cut
 _SLACK = 64  # one part in so many is left free, when frames are forgotten
 
 
@@ -55,6 +56,10 @@ class Frame(NamedTuple):
     def shown_after(self, stderr: LineRedactor) -> "Frame":
         """This frame; if it is a line of stderr, without secrets that may have begun in those of STDERR before it."""
         return self._replace(text=stderr.redact(self.text)) if self.source == "stderr" else self
+
+    def within(self, characters: int) -> "Frame":
+        """This frame; only the ends of a text of more CHARACTERS."""
+        return self if len(self.text) <= characters else self._replace(text=cut_off(self.text))
 
     @property
     def size(self) -> int:
@@ -129,6 +134,8 @@ class Transcript:
         self._most_bytes = budgets.transcript_bytes
         self._fewest = int(keeps_newest)  # frames that are never forgotten
         self._most_stderr_bytes = budgets.stderr_bytes
+        self._most_whole_bytes = budgets.whole_bytes
+        self.large = 0  # characters of large messages of the server, whole or cut
         # Of plain tuples of plain values: they cost the garbage collector nothing, however long the conversation.
         self._frames: dict[int, tuple[float, Source, str, int | None]] = {}
         self._stderr: deque[int] = deque()  # which of them are the server's stderr
@@ -183,6 +190,10 @@ class Transcript:
 
     def add(self, at: float, source: Source, text: str, exchange: int | None = None) -> None:
         number = self.mark
+        if len(text) > _LARGE and source == "server":
+            self.large += len(text)
+            if self.large > self._most_whole_bytes:
+                text = cut_off(text)
         self._frames[number] = (at, source, text, exchange)
         self.mark = number + 1
         self._last_at = at

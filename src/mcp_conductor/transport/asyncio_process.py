@@ -71,6 +71,9 @@ class AsyncioProcess(asyncio.SubprocessProtocol):
     def resume(self, fd: int) -> None:
         cast("asyncio.ReadTransport", self._transport.get_pipe_transport(fd)).resume_reading()
 
+    def close(self, fd: int) -> None:
+        cast("asyncio.ReadTransport", self._transport.get_pipe_transport(fd)).close()
+
     def write(self, data: bytes) -> None:
         self._stdin.write(data)
 

@@ -83,6 +83,11 @@ class HttpSse:
     def unsent(self) -> int:
         return 0
 
+    def hear_no_more(self) -> None:
+        """Close the stream."""
+        if self._stream is not None:
+            self._stream.cancel()
+
     async def end(self) -> None:
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=GOODBYE_SECONDS)

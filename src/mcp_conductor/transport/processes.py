@@ -153,7 +153,7 @@ class Process:
         if data:
             self._owner.received(fd, data)
         else:
-            self._close(fd)
+            self.close(fd)
         return bool(data)
 
     def _read_the_rest(self) -> None:
@@ -163,7 +163,8 @@ class Process:
                 if fd not in self._files or not self._read(fd):
                     break
 
-    def _close(self, fd: int) -> None:
+    def close(self, fd: int) -> None:
+        """Close our end of this pipe."""
         if fd not in self._files:
             return
         file = self._files.pop(fd)
@@ -202,11 +203,11 @@ class Process:
         if not self._unsent and 0 in self._files:
             self._loop.remove_writer(self._files[0])
             if self._ending:
-                self._close(0)
+                self.close(0)
 
     def _drop_stdin(self) -> None:
         self._unsent.clear()
-        self._close(0)
+        self.close(0)
 
     def unsent(self) -> int:
         return len(self._unsent)
@@ -221,7 +222,7 @@ class Process:
         self._child.see_kin()
         self._ending = True
         if not self._unsent:
-            self._close(0)
+            self.close(0)
 
     # How we end it.
 
@@ -246,7 +247,7 @@ class Process:
         self._stop_watching()
         self._read_the_rest()
         for fd in tuple(self._files):
-            self._close(fd)
+            self.close(fd)
         self._child.forget()
 
     def left_running(self) -> set[Member]:

@@ -148,6 +148,12 @@ class StdioTransport:
             else:
                 self._process.resume(fd)
 
+    def hear_no_more(self) -> None:
+        """Close the server's stdout: if it goes on writing, that fails."""
+        self._gone = True
+        self._waiting[1].clear()
+        self._process.close(1)
+
     def _hear(self, line: bytes) -> None:
         if line and not line.isspace() and not self._gone:
             self._listener.heard(decode(line[:-1] if line[-1] == _RETURN else line, self._budgets))

@@ -149,6 +149,11 @@ class StreamableHttp:
     def unsent(self) -> int:
         return 0
 
+    def hear_no_more(self) -> None:
+        """Close all streams."""
+        for waiting in (*self._tasks, *self._by_id.values()):
+            waiting.cancel()
+
     async def end(self) -> None:
         """Let what we said last go out, close all streams, end the session."""
         last = [task for task in self._tasks if task not in self._by_id.values() and task.get_name() != "GET"]

@@ -1,6 +1,8 @@
 """A server that talks without end: the check takes little time and memory."""
 
 import json
+import os
+import re
 import signal
 import subprocess
 import sys
@@ -80,8 +82,101 @@ def flooding(flooded=None, said=QUESTIONS):
         server.shutdown()
 
 
+NOTE = b'{"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "%s"}}\n' % (
+    b"x" * 1000
+)
+SHORT = b'{"jsonrpc": "2.0", "method": "x"}\n'
+WITHOUT_END = """
+    def {method}(self, params):
+        while {when}:
+            self.write({said!r} * 50)
+        return super().{method}(params)
+"""
+STDIO_FLOODS = {
+    "notifications in place of a result": ("call_tool", True, NOTE),
+    "short notifications": ("call_tool", True, SHORT),
+    "an answer again and again": ("call_tool", True, b'{"jsonrpc": "2.0", "id": 1, "result": {}}\n'),
+    "questions": ("call_tool", True, b'{"jsonrpc": "2.0", "id": "q", "method": "ping"}\n'),
+    "lines in place of an opening": ("initialize", True, b"y\n"),
+    "notifications in place of an opening": ("initialize", True, NOTE),
+    "notifications where a probe says something odd": ("list_tools", "'cursor' in params", NOTE),
+}
+FLOODED = re.compile(r"the server sent \d+ messages \([\d.]+ [kM]B\) that nobody asked for, and was stopped")
+
+
+def flooding_on_stdio(directory, method, when, said):
+    body = WITHOUT_END.format(method=method, when=when, said=said)
+    return ("-e", f"PYTHONPATH={SERVERS}", "--", *broken(directory, "Plain", body))
+
+
+@pytest.mark.parametrize("flood", STDIO_FLOODS)
+def test_a_server_that_floods_its_stdout_is_stopped_and_that_is_told_once(tmp_path, flood):
+    report, kilobytes = checked_whole(tmp_path, *flooding_on_stdio(tmp_path, *STDIO_FLOODS[flood]))
+    told = [each for each in report["outcomes"] for found in each["findings"] if FLOODED.match(found["message"])]
+    assert [each["id"] for each in told] == ["base-response-once-server"]
+    assert 2 <= len(told[0]["wire"]) <= 4
+    assert kilobytes < 256_000
+    assert report["seconds"] < 30
+
+
+def test_where_the_flood_has_no_requirement_the_run_says_why_it_is_no_check(tmp_path):
+    flood = flooding_on_stdio(tmp_path, *STDIO_FLOODS["short notifications"])
+    done = subprocess.run(
+        [*CONDUCTOR, "check", "-q", "--only", "tools", *flood],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert FLOODED.search(done.stderr)
+
+
+def test_a_check_of_a_server_that_floods_its_stdout_is_interrupted_at_once(tmp_path):
+    seen = tmp_path / "flooding"
+    body = f"""
+    def call_tool(self, params):
+        open({str(seen)!r}, "w").close()
+        while True:
+            self.write({SHORT!r} * 50)
+    """
+    os.mkfifo(seen)
+    process = subprocess.Popen(
+        [*CONDUCTOR, "check", "-q", "-e", f"PYTHONPATH={SERVERS}", "--", *broken(tmp_path, "Plain", body)],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+    )
+    seen.open().close()  # it waits for the server
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert time.monotonic() - began < 3
+
+
+@pytest.mark.parametrize("message", [NOTE, SHORT], ids=["large", "short"])
+def test_a_server_that_says_much_during_a_call_does_not_flood(tmp_path, message):
+    body = f"""
+    def call_tool(self, params):
+        self.write({message!r} * 5000)
+        return {{"content": []}}
+    """
+    server = ("-e", f"PYTHONPATH={SERVERS}", "--", *broken(tmp_path, "Plain", body))
+    report, _ = checked_whole(tmp_path, "--only", "tools", "--only", "base", *server)
+    assert not FLOODED.search(json.dumps(report))
+    assert {each["id"]: each["status"] for each in report["outcomes"]}["tools-call-content-array"] == "passed"
+
+
 def checked(directory, *words):
     """A check: its statuses by id, and the most memory that it had, in kB."""
+    report, kilobytes = checked_whole(directory, *words)
+    return {each["id"]: each["status"] for each in report["outcomes"]}, kilobytes
+
+
+def checked_whole(directory, *words):
+    """A check: its report, and the most memory that it had, in kB."""
     # Its parent is a small process: the memory of a child counts from its fork.
     measure = "import resource, subprocess, sys; subprocess.run(sys.argv[1:]); "
     measure += "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)"
@@ -89,8 +184,7 @@ def checked(directory, *words):
     done = subprocess.run(
         [sys.executable, "-c", measure, *command], cwd=directory, capture_output=True, text=True, check=True
     )
-    outcomes = json.loads((directory / "out.json").read_text())["outcomes"]
-    return {each["id"]: each["status"] for each in outcomes}, int(done.stderr.split()[-1])
+    return json.loads((directory / "out.json").read_text()), int(done.stderr.split()[-1])
 
 
 @pytest.mark.parametrize(("said", "only"), [(QUESTIONS, "ping"), (NOTIFICATIONS, "base"), (ANSWERS, "base")])
@@ -112,6 +206,19 @@ def test_a_check_of_a_server_with_a_large_result_keeps_few_copies_of_it(tmp_path
     statuses, kilobytes = checked(tmp_path, "-e", f"PYTHONPATH={SERVERS}", "--", *server)
     assert statuses["tools-call-content-array"] == "passed"
     assert kilobytes < 60_000 + 18 * 15_000
+
+
+def test_a_check_of_a_server_with_a_large_result_for_every_call_is_quick_and_small(tmp_path):
+    body = """
+    def checked_call(self, params):
+        return {"content": [{"type": "text", "text": "x" * 40_000_000}]}
+    """
+    server = broken(tmp_path, "Plain", body)
+    report, kilobytes = checked_whole(tmp_path, "-e", f"PYTHONPATH={SERVERS}", "--", *server)
+    statuses = {each["id"]: each["status"] for each in report["outcomes"]}
+    assert statuses["tools-call-content-array"] == "passed"
+    assert kilobytes < 256_000 + 4 * 40_000
+    assert report["seconds"] < 40
 
 
 def test_a_check_of_a_server_that_asks_without_end_is_interrupted_at_once(tmp_path):

@@ -23,6 +23,7 @@ from mcp_conductor.values import dataclass
 SENT, CAME = "--> ", "<-- "
 MOST_LINES = 100
 _LONGEST = 20_000  # characters of a line
+_LONGEST_SEARCHED = 8_000_000  # of a message in which a proof is looked for
 _MOST_LAST_WORDS = 4
 _MOST_WORDS = 100  # of a value that are looked at
 _MOST_TELLING = 6  # of these that are looked for
@@ -100,7 +101,8 @@ class Trail:
 
 def lines_of(frames: Iterable[Frame], began: float = 0.0) -> list[str]:
     """What was said in FRAMES, whose times count from BEGAN."""
-    return [Line(_ARROWS[each.source] + each.text, began + each.at) for each in frames if each.source in _ARROWS]
+    said = (each.within(_LONGEST_SEARCHED) for each in frames if each.source in _ARROWS)
+    return [Line(_ARROWS[each.source] + each.text, began + each.at) for each in said]
 
 
 def http_request(method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes | None) -> str:

@@ -58,8 +58,10 @@ async def connect_to_explore(
 
 async def _expire_if_spread(limit: asyncio.Timeout, transcript: Transcript) -> None:
     """Make LIMIT expire once the answer to the opening is there, but spread over lines, so that it is not heard."""
-    while spread_message(transcript) is None:  # noqa: ASYNC110  # a transcript has no event
-        await asyncio.sleep(_LOOK_SECONDS)
+    while spread_message(transcript) is None:
+        if transcript.mark > _MOST_FRAMES:  # more of them are not looked at
+            return
+        await asyncio.sleep(_LOOK_SECONDS)  # a transcript has no event
     limit.reschedule(asyncio.get_running_loop().time())
 
 

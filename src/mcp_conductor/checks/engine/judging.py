@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from functools import cache
 from itertools import takewhile
-from typing import Self
+from typing import Any, Self
 
 from mcp_conductor.bounded.worker import checkpoint
 from mcp_conductor.checks.engine.check import CHECKS, JUDGES, RECORDED, Act, Check
@@ -21,10 +21,12 @@ from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
 from mcp_conductor.recording.opening import opening_of
-from mcp_conductor.report.model import Finding, Outcome, Remark, Status
+from mcp_conductor.report.model import NOTHING, Finding, Outcome, Remark, Status
+from mcp_conductor.text.visible import cut
 from mcp_conductor.transport.process_tree import Command
 from mcp_conductor.values import dataclass
 
+_LONGEST_TEXT = 1_000_000  # characters in the value of a finding
 MOST_FINDINGS = 100  # of one requirement that are reported; those that are alike are shown as one
 _LEVELS_IN_TESTS = ("MUST",)
 _TOLD_BY_TESTS = ("stdio-stdout-clean-server",)  # noise is a finding of the test during which it came
@@ -128,6 +130,7 @@ class CheckResult:
             self.findings, self.wire = proven(self.findings, lines, alone=alone), lines
         elif self.findings:
             self.findings, self.wire = excerpted(self.findings, lines, alone=alone, nearest=not alone)
+        self._shorten()
 
     def add(self, other: "CheckResult") -> None:
         """Add the findings of OTHER, with their proofs."""
@@ -140,6 +143,26 @@ class CheckResult:
     def prove_by(self, said: Sequence[Said]) -> None:
         """Take what proves the findings from what was SAID by any probes or clients."""
         self.findings, self.wire = excerpted_from(self.findings, said, alone=False)
+        self._shorten()
+
+    def _shorten(self) -> None:
+        """Keep no long text that a finding is about: the report would have it as often as there are findings."""
+        for number, each in enumerate(self.findings):
+            if each.actual is not NOTHING and (actual := _shortened(each.actual)) is not each.actual:
+                self.findings[number] = replace(each, actual=actual)
+
+
+def _shortened(value: Any, depth: int = 20) -> Any:
+    """VALUE with only the beginning of very long texts; itself, if it has none."""
+    if isinstance(value, str):
+        return cut(value, _LONGEST_TEXT) if len(value) > _LONGEST_TEXT else value
+    if not depth or not isinstance(value, (dict, list)):
+        return value
+    items = list(value.items() if isinstance(value, dict) else enumerate(value))
+    changed = {key: new for key, each in items if (new := _shortened(each, depth - 1)) is not each}
+    if not changed:
+        return value
+    return value | changed if isinstance(value, dict) else [changed.get(index, each) for index, each in items]
 
 
 def asked_for(options: Options, subject: str, among: Iterable[Requirement] | None = None) -> Iterator[Requirement]:

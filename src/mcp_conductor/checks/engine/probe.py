@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from mcp_conductor.checks.engine.evidence import Trail
 from mcp_conductor.checks.engine.findings import NoAnswer, NotSeen
-from mcp_conductor.checks.engine.record import SMALL, Record, judged_part, transport_of
+from mcp_conductor.checks.engine.record import MOST_BYTES, SMALL, Record, judged_part, transport_of
 from mcp_conductor.checks.engine.sessions import GRACE_SECONDS, PATIENCE, SLOWER, Sessions, Use
 from mcp_conductor.checks.engine.unanswered import Unanswered
 from mcp_conductor.client.session import Session
@@ -121,11 +121,12 @@ class Probe:
         return Record(self.session.transcript, self.dialect, self.transport, self.session.opened).declares(capability)
 
     def record(self) -> Record:
-        """What has been said so far; in a session that others have used, since then."""
+        """What has been said so far; in a session that others have used, since then. Large messages are cut."""
         before = [frame for each in self.earlier for frame in each.transcript.since(0)]
         frames = [*before, *self.session.transcript.since(self._since)]
         if self._since or self.earlier or self.session.transcript.size > SMALL:
             frames = judged_part(frames)
+        frames = [each.within(MOST_BYTES) for each in frames]
         return Record(Transcript.read(frames), self.dialect, self.transport, self.session.opened)
 
     # Saying things.

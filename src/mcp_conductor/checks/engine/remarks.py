@@ -14,7 +14,9 @@ from mcp_conductor.report.model import Outcome
 _MOST_NAMES = 5
 STOPPED = "the server has stopped answering"
 UNREAD = "the server's answers are not one line each"
+FLOODED = "the server talks without end"
 COULD_NOT_LOOK = (
+    FLOODED,
     INCONCLUSIVE,
     NO_OTHER,
     STOPPED,

@@ -12,6 +12,7 @@ from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.bounded.worker import without_blocking
 from mcp_conductor.checks.engine.acting import result_of_act
 from mcp_conductor.checks.engine.check import EVERYWHERE, JUDGES, Act, Check
+from mcp_conductor.checks.engine.evidence import lines_of
 from mcp_conductor.checks.engine.exploration import BUSY, answer_to_nothing, explore
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.first_session import connect_to_explore, end_server, start_seconds
@@ -31,9 +32,9 @@ from mcp_conductor.checks.engine.judging import (
     without_consequences,
 )
 from mcp_conductor.checks.engine.probe import Found, Probe
-from mcp_conductor.checks.engine.record import SMALL, Record, judged_part, transport_of
-from mcp_conductor.checks.engine.remarks import STOPPED, UNREAD, on_calls, on_the_rest, refuse_unknown_tools
-from mcp_conductor.checks.engine.sessions import Sessions, silent
+from mcp_conductor.checks.engine.record import MOST_BYTES, SMALL, Record, judged_part, transport_of
+from mcp_conductor.checks.engine.remarks import FLOODED, STOPPED, UNREAD, on_calls, on_the_rest, refuse_unknown_tools
+from mcp_conductor.checks.engine.sessions import Sessions, heard_up_to_a_flood, silent
 from mcp_conductor.checks.engine.timing import INCONCLUSIVE, is_slow, timer_lag
 from mcp_conductor.checks.engine.triggers import calls_of
 from mcp_conductor.checks.engine.unanswered import BUSY_PART
@@ -41,6 +42,7 @@ from mcp_conductor.checks.requirements import LEVELS, Requirement, requirements
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import (
     ConductorError,
+    Flooded,
     HttpStatusError,
     ProtocolError,
     TransportError,
@@ -48,6 +50,7 @@ from mcp_conductor.errors import (
 from mcp_conductor.protocol.dialect import DIALECTS
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.server_spec import ServerSpec
+from mcp_conductor.protocol.size import size_text
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report.events import CaseFinished, CaseStarted, Event, RunStarted
 from mcp_conductor.transport import meanwhile
@@ -59,6 +62,7 @@ OLD_TRANSPORT = "sse"  # the group, and the transport, of what can be seen witho
 PROTECTED = "auth-server"  # the group of requirements that can be seen without a login
 NEEDS_A_SESSION = "auths-token-every-request"
 MOST_TOO_SLOW = 2  # checks that are inconclusive, before the rest is too
+MOST_LARGE = 400_000_000  # bytes of messages over a megabyte, before nothing more is asked
 SECOND_LOOKS = 30  # times the time for an answer: how long all second looks may take together
 ECHO = "base-response-id-echo-server"
 ONCE = "base-response-once-server"
@@ -92,12 +96,13 @@ class _Checking:
         on_event: Callable[[Event], None],
         first: Session | None,
     ) -> None:
-        self._spec = spec
+        self._spec = spec = heard_up_to_a_flood(spec)
         self._first = first
         self._version = version
         self._options = options
         self._on_event = on_event
         self._transcript = first.transcript if first else Transcript(spec.secrets(), budgets=spec.budgets)
+        self._flood: Flooded | None = None  # after which nothing more is asked
         self._silence: str | None = None  # the first thing that a server did not answer that answers nothing any more
         self._unanswered: CheckResult | None = None  # what any client asks, and the server did not answer
         self._judges_once = False
@@ -150,8 +155,9 @@ class _Checking:
         Raises ERROR where nothing is wrong: a server need not speak every revision.
         """
         dialect = DIALECTS[self._version]
-        record = Record(self._transcript, dialect, transport_of(self._spec), {})
-        unasked_answer = answer_to_nothing(self._transcript)
+        said = Transcript.read(judged_part(self._transcript.frames))
+        record = Record(said, dialect, transport_of(self._spec), {}, whole=not self._transcript.forgotten.frames)
+        unasked_answer = answer_to_nothing(said) if record.whole else None
         agreed = any(result.get("protocolVersion") in DIALECTS for _, result in record.results("initialize"))
         # What does not answer server/discover with a result does not speak the modern era, and need not.
         foreign = not dialect.handshake and unasked_answer is None and not any(record.results("server/discover"))
@@ -161,6 +167,8 @@ class _Checking:
             wanted = self._without_echo(wanted, unasked_answer)
         why = f"no conversation began: {error.message}"
         self._verdicts.remarks.append(f"{why}; {error.hint}" if error.hint else why)
+        if isinstance(error, Flooded):
+            wanted = self._conclude_first(wanted, ONCE, _told(error))
         for requirement, each in wanted:
             result = CheckResult([])
             if each.judge is not None and each.needs is None:
@@ -198,7 +206,8 @@ class _Checking:
                 several = CheckResult([fault("a message is not exactly one line", found.spread)])
                 several.prove([], alone=True)
                 wanted = self._conclude_first(wanted, FRAMING, several)
-            if found.lost is not None:
+            self._notice_flood(probe)
+            if found.lost is not None and self._flood is None:
                 wanted = await self._without_answers(wanted, found.lost, probe)
             probe = await self._run_probes(by_act(wanted), probe, stack)
             sessions.begin_to_close()
@@ -264,6 +273,14 @@ class _Checking:
         probe.sessions.note_death(probe.session)
         return probe.taken_on(session)
 
+    def _notice_flood(self, probe: Probe) -> bool:
+        """Whether the server has said far more than it was asked, in any session: then it is asked nothing more."""
+        flood = self._flood or probe.session.flood or probe.sessions.flood
+        if flood is not None and self._flood is None:
+            self._flood, self._silence = flood, self._silence or flood.flood
+            self._unanswered = _told(flood)
+        return flood is not None
+
     def _without_echo(self, wanted: Wanted, unasked_answer: Message) -> Wanted:
         """Report that answers do not have the ids of their requests: then nothing else can be asked."""
         found = fault("an answer has an id that no request had, and requests have no answer", unasked_answer.raw)
@@ -288,7 +305,8 @@ class _Checking:
 
     async def _run_alone(self, probes: dict[Act, Wanted], probe: Probe) -> None:
         """Probes that do not use the session of the exploration; some at a time."""
-        gate = asyncio.Semaphore(AT_ONCE_SHARING if probe.transport == "stdio" else AT_ONCE)
+        at_once = AT_ONCE_SHARING if probe.transport == "stdio" else AT_ONCE
+        gate = asyncio.Semaphore(at_once if probe.session.transcript.large < MOST_BYTES else 1)  # to save memory
         doubtful: dict[Act, Look] = {}
 
         async def one(act: Act, pairs: Wanted) -> None:
@@ -372,6 +390,8 @@ class _Checking:
         reason = self._reason_not_to(pairs[0][1], probe)
         was_dead = probe.session.ended
         result = CheckResult([], reason) if reason is not None else await result_of_act(act, probe)
+        if reason is None and self._notice_flood(probe):
+            return CheckResult([], self._reason_not_to(pairs[0][1], probe)), perf_counter() - began
         if probe.trail.cut_short and result.silence is not None:
             result.findings.pop()  # the silence, which was not waited for as long as would prove it
             result.silence = None
@@ -450,8 +470,12 @@ class _Checking:
         return bool(result.findings) and result.silence is not None and plain and self._judges_once
 
     def _reason_not_to(self, each: Check, probe: Probe) -> str | None:
+        if self._flood is not None:
+            return f"{FLOODED}: {self._flood.flood}" + (f": see {ONCE}" if self._judges_once else "")
         if each.needs is not None and not probe.declares(each.needs):
             return f"the server does not declare {each.needs}"
+        if (large := probe.session.transcript.large + probe.sessions.large) > MOST_LARGE:
+            return f"{INCONCLUSIVE}: large messages of the server had {size_text(large)} before"
         # One finding tells enough of a server that says nothing any more; each further one would take its time.
         told = self._unanswered or any(outcome.status == "failed" for outcome in self._verdicts.outcomes)
         if self._silence and told:
@@ -530,6 +554,13 @@ async def _answers(probe: Probe) -> bool:
             return await other.alive()
     except (NotSeen, ConductorError):
         return False
+
+
+def _told(flood: Flooded) -> CheckResult:
+    """That a server said far more than it was asked, with the beginning of it."""
+    result = CheckResult([fault(flood.flood)])
+    result.prove(lines_of(flood.first), alone=True, whole=True)
+    return result
 
 
 def _was_late(probe: Probe, result: CheckResult) -> bool:

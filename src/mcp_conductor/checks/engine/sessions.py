@@ -9,7 +9,7 @@ is well with it. Sessions are closed behind the back of the probes, which need n
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, Literal, Self
 
 from mcp_conductor.checks.engine.findings import NotSeen
@@ -18,7 +18,7 @@ from mcp_conductor.checks.engine.unanswered import Unanswered
 from mcp_conductor.client.connect import connect
 from mcp_conductor.client.negotiation import NONE
 from mcp_conductor.client.session import Session
-from mcp_conductor.errors import ConductorError, RequestTimeout
+from mcp_conductor.errors import ConductorError, Flooded, RequestTimeout
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.compose import compose_in
 from mcp_conductor.protocol.dialect import Dialect
@@ -36,6 +36,10 @@ PATIENCE = 2  # the same for a reply in doubt, to tell late from missing: each s
 STARTS_AT_ONCE = 4
 MOST_CLOSING = 12  # sessions that are being closed, before the next one has to wait
 MOST_REFUSALS = 2  # sessions that cannot be opened, before we stop trying
+
+WHOLE_BYTES = 64_000_000  # of large messages that are remembered of the exploration; of the other sessions:
+_WHOLE_ELSEWHERE = 8_000_000
+UNASKED_MESSAGES, UNASKED_BYTES = 50_000, 32_000_000  # that answer no request; who says more never stops
 
 GRACE_SECONDS = 0.15  # for what a server says unasked, once it has answered what came later
 NO_OTHER = "another session could not be opened"
@@ -67,6 +71,7 @@ class Sessions:
 
     def __init__(self, spec: ServerSpec, timeout: float) -> None:
         self.spec = spec
+        self.flood: Flooded | None = None  # in any of these sessions
         self.timeout = timeout
         self.patience = timeout  # for the first answer on a new connection
         self.unanswered = Unanswered()
@@ -81,6 +86,7 @@ class Sessions:
         self._closing: set[asyncio.Task[None]] = set()
         self.conversations: list[Record] = []  # of the sessions that have been closed, or are being closed
         self._room = MOST_BYTES  # for them
+        self._large = 0  # bytes of large messages in them
         self._refusals: list[str] = []
         self._once: dict[str, asyncio.Future[Any]] = {}
         self._made_before: list[asyncio.Future[Any]] = []
@@ -249,15 +255,16 @@ class Sessions:
     async def _open(self, version: str, answers: Answers | None) -> _Open:
         if len(self._refusals) >= MOST_REFUSALS:
             raise NotSeen(self._refusals[-1])
-        stack = AsyncExitStack()
+        stack, spec = AsyncExitStack(), self.patient_spec
+        spec = replace(spec, budgets=replace(spec.budgets, whole_bytes=_WHOLE_ELSEWHERE))
         async with self._starts:
             try:
                 session = await stack.enter_async_context(
-                    connect(
-                        self.patient_spec, protocol=version, answers=answers, timeout=self.timeout, needs_version=False
-                    )
+                    connect(spec, protocol=version, answers=answers, timeout=self.timeout, needs_version=False)
                 )
             except ConductorError as error:
+                if isinstance(error, Flooded):
+                    self.flood = self.flood or error
                 self._refusals.append(f"{NO_OTHER}: {error.message}")
                 raise NotSeen(self._refusals[-1]) from error
         if version != NONE:  # where nothing was said, nothing is known
@@ -277,8 +284,16 @@ class Sessions:
             await asyncio.wait(self._closing, return_when=asyncio.FIRST_COMPLETED)
         self._close_soon(opened)
 
+    @property
+    def large(self) -> int:
+        """How many bytes of large messages have come in these sessions."""
+        shared = (place.open.session for place in self._shared.values() if place.open is not None)
+        return self._large + sum(session.transcript.large for session in shared)
+
     def _keep(self, session: Session) -> None:
         """Keep what was said, to be judged at the end of the run; the rest has no room."""
+        self.flood = self.flood or session.flood
+        self._large += session.transcript.large
         transcript = session.transcript
         if transcript.size > self._room or transcript.forgotten.frames:
             return
@@ -300,6 +315,12 @@ class Sessions:
         await asyncio.gather(*made, return_exceptions=True)
         self.begin_to_close()
         await asyncio.gather(*self._closing)
+
+
+def heard_up_to_a_flood(spec: ServerSpec) -> ServerSpec:
+    """SPEC, whose sessions end where the server says far more than it is asked."""
+    limits = {"unasked_messages": UNASKED_MESSAGES, "unasked_bytes": UNASKED_BYTES, "whole_bytes": WHOLE_BYTES}
+    return replace(spec, budgets=replace(spec.budgets, **limits))
 
 
 def _is_for_all(use: Use, dialect: Dialect) -> bool:

@@ -6,11 +6,12 @@ from typing import Any
 from mcp_conductor.bounded.worker import without_blocking
 from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.engine.probe import Probe
+from mcp_conductor.checks.engine.record import MOST_BYTES
 from mcp_conductor.checks.engine.replies import completed, result_of
 from mcp_conductor.errors import ConductorError, RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.ledger import Exchange
-from mcp_conductor.protocol.message import Message
+from mcp_conductor.protocol.message import Message, is_cut_off
 from mcp_conductor.protocol.schema import flaw
 
 MOST_CALLS = 40  # tools that are called again
@@ -28,7 +29,7 @@ WRONG_VALUES: dict[str, Any] = {
 def calls(probe: Probe) -> list[tuple[Json, Exchange]]:
     """The calls of the exploration that were answered: params that may be sent again."""
     found: dict[str, tuple[Json, Exchange]] = {}
-    exchanges = probe.record().exchanges
+    exchanges = [each for each in probe.record().exchanges if not is_large(each)]
     silent = {_tool(each) for each in exchanges if each.reply is None and _own(each) in probe.found.called}
     for exchange in exchanges:
         own = _own(exchange)
@@ -40,6 +41,11 @@ def calls(probe: Probe) -> list[tuple[Json, Exchange]]:
 def _own(exchange: Exchange) -> Json:
     params = exchange.request.params
     return {key: params[key] for key in ("name", "arguments", "task") if key in params}
+
+
+def is_large(exchange: Exchange) -> bool:
+    """Whether the answer is so large that it is not asked for again and again."""
+    return exchange.reply is not None and (len(exchange.reply.text) > MOST_BYTES or is_cut_off(exchange.reply.text))
 
 
 def _tool(exchange: Exchange) -> Any:
@@ -79,7 +85,8 @@ def succeeded(reply: Message | None) -> bool:
 
 async def callable_tools(probe: Probe) -> list[Json]:
     """The tools that gave the exploration a result, and may be called again. Those that only run as tasks are not."""
-    answered = [exchange.request.params.get("name") for exchange, _ in probe.record().results("tools/call")]
+    results = [exchange for exchange, _ in probe.record().results("tools/call") if not is_large(exchange)]
+    answered = [exchange.request.params.get("name") for exchange in results]
     allowed = [params["name"] for params in probe.found.called if params["name"] in answered]
     tools = [tool for tool in probe.found.tools if tool.get("name") in allowed]
     return [tool for tool in tools if await without_blocking(_plain, tool)]
@@ -94,7 +101,7 @@ def _plain(tool: Json) -> bool:
 def explored_calls(probe: Probe) -> Iterator[tuple[Json, Json | None]]:
     """The params of the calls of the exploration, without `_meta`, and their results: they may be made again."""
     left = list(probe.found.called)
-    for exchange in probe.record().exchanges:
+    for exchange in (each for each in probe.record().exchanges if not is_large(each)):
         params = exchange.request.params if exchange.request.method == "tools/call" else {}
         own = {key: value for key, value in params.items() if key != "_meta"}
         if own in left:
