@@ -195,7 +195,9 @@ async def compared(directory, body):
     ("codes", "name", "method"),
     [([PARAMS], ONCE, "tools/call"), ([UNKNOWN, PARAMS], "base-method-not-found-server", "conductor/no-such-method")],
 )
-async def test_a_server_that_drops_what_it_must_refuse_has_one_fault_that_costs_few_timeouts(tmp_path, codes, name, method):
+async def test_a_server_that_drops_what_it_must_refuse_has_one_fault_that_costs_few_timeouts(
+    tmp_path, codes, name, method
+):
     outcomes, longer = await compared(tmp_path, DROPS.format(codes))
     bad = {each.id for each in outcomes.values() if each.status in ("failed", "warned")}
     if not any((each.reason or "").startswith("inconclusive") for each in outcomes.values()):
