@@ -52,15 +52,15 @@ def selected(changed: Iterable[str], sources: Mapping[str, str]) -> list[str] | 
     paths = set(changed)
     if any(path in EVERYTHING or Path(path).name == "conftest.py" for path in paths):
         return None
-    cases = {path.split("/")[2] for path in paths if path.startswith("tests/golden/") and path.count("/") > 2}
-    golden = [f"tests/golden/test_golden.py::test_the_program_says[{case}]" for case in sorted(cases)]
     modules = {module_of(path) for path in paths if path.startswith(("src/", "tests/"))}
+    if any(path.startswith("tests/screens/") for path in paths):  # also a page, or a file of its cases
+        modules.add("tests.screens.test_screens")
     graph = {
         module_of(path): set(imports(text, module_of(path), package=path.endswith("__init__.py")))
         for path, text in sources.items()
     }
     found = touched(modules, graph)
-    return golden + sorted(path for path in sources if Path(path).name.startswith("test_") and module_of(path) in found)
+    return sorted(path for path in sources if Path(path).name.startswith("test_") and module_of(path) in found)
 
 
 def git(*words: str) -> list[str]:
@@ -82,7 +82,7 @@ def main(words: list[str]) -> int:
     changed = git("diff", "--name-only", since) + git("ls-files", "--others", "--exclude-standard")
     listed = git("ls-files", "--cached", "--others", "--exclude-standard", "src/*.py", "tests/*.py")
     existing = [path for path in listed if (ROOT / path).exists()]
-    found = selected(changed, {path: (ROOT / path).read_text() for path in existing if "tests/golden/" not in path})
+    found = selected(changed, {path: (ROOT / path).read_text() for path in existing})
     some = f"{len(changed)} files have changed since {since[:12]}"
     if found is None:
         print(f"{some}, and what every test uses is among them: all tests", file=sys.stderr)

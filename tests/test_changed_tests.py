@@ -15,6 +15,9 @@ SOURCES = {
     "tests/unit/report/test_console.py": "from mcp_conductor.report import show",
     "tests/unit/files/test_source.py": "from mcp_conductor.files.source import load",
     "tests/e2e/test_plain.py": "from tests.servers import plain",
+    "tests/screens/pages.py": "",
+    "tests/screens/test_screens.py": "from tests.screens import pages",
+    "tests/unit/suites/test_manual.py": "from tests.screens.pages import all_cases",
 }
 ALL = [path for path in SOURCES if "/test_" in path]
 
@@ -58,7 +61,8 @@ def test_what_imports_something_touched_is_touched_however_far_away():
         (["src/mcp_conductor/files/source.py"], ["tests/unit/files/test_source.py"]),
         (["tests/servers/plain.py"], ["tests/e2e/test_plain.py"]),
         (["tests/e2e/test_plain.py"], ["tests/e2e/test_plain.py"]),
-        (["tests/golden/verbose/stdout"], ["tests/golden/test_golden.py::test_the_program_says[verbose]"]),
+        (["tests/screens/call/results.md"], ["tests/screens/test_screens.py"]),
+        (["tests/screens/pages.py"], ["tests/screens/test_screens.py", "tests/unit/suites/test_manual.py"]),
         (["README.md"], []),
         ([], []),
     ],

@@ -15,17 +15,19 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.conftest import ROOT
+from tests.screens.pages import all_cases
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 GITLAB = yaml.safe_load((ROOT / "ci" / "gitlab.yml").read_text())
 PROGRAMS = Path(sys.executable).parent
 NOTES = ROOT / "examples" / "notes" / "notes.py"  # a server with one mistake
 STEPS = {step["name"]: step for step in ACTION["runs"]["steps"]}
-WORKFLOW = ROOT / "tests/golden/init-ci-github/written/.github/workflows/mcp.yml"
+SCREENS = {case.name: case.expected for case in all_cases()}
+WORKFLOW = SCREENS["init-ci-github"]["written/.github/workflows/mcp.yml"]
 FILES = {  # by the schema that they have
-    "github-actions": ["action.yml"],
-    "github-workflows": [str(WORKFLOW)],
-    "gitlab-ci": ["ci/gitlab.yml", "tests/golden/init-ci-gitlab/written/.gitlab-ci.yml"],
+    "github-actions": [(ROOT / "action.yml").read_text()],
+    "github-workflows": [WORKFLOW],
+    "gitlab-ci": [(ROOT / "ci" / "gitlab.yml").read_text(), SCREENS["init-ci-gitlab"]["written/.gitlab-ci.yml"]],
 }
 SUITE = """\
 description: notes
@@ -45,9 +47,11 @@ def samples() -> dict[str, str]:
 
 @pytest.mark.parametrize("schema", FILES)
 def test_our_files_and_those_of_the_manual_are_as_the_schema_of_their_service_says(tmp_path, schema):
-    sample = tmp_path / "sample.yml"
-    sample.write_text(samples().get(schema, (ROOT / "action.yml").read_text()))
-    command = [PROGRAMS / "check-jsonschema", "--builtin-schema", f"vendor.{schema}", sample, *FILES[schema]]
+    files = []
+    for number, text in enumerate([*FILES[schema], *filter(None, [samples().get(schema)])]):
+        files.append(tmp_path / f"{number}.yml")
+        files[-1].write_text(text)
+    command = [PROGRAMS / "check-jsonschema", "--builtin-schema", f"vendor.{schema}", *files]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout
 
@@ -73,7 +77,7 @@ def linted(text: str) -> list[str]:
 def test_a_linter_of_workflows_finds_nothing_in_ours():
     (wrong,) = linted("on: push\njobs: {a: {runs-on: ubuntu-latest, steps: [{run: '${{ nothing.x }}'}]}}")
     assert "undefined variable" in wrong
-    assert linted(WORKFLOW.read_text()) == []
+    assert linted(WORKFLOW) == []
     assert linted(samples()["github-workflows"]) == []
 
 
@@ -255,7 +259,9 @@ def test_the_grade_of_an_earlier_check_is_not_that_of_tests(runner):
 )
 def test_what_has_no_grade_can_be_checked_too(runner, flags):
     runner.install_nothing()
-    shutil.copy(ROOT / "tests" / "golden" / "show-lines" / "conversation.jsonl", runner.directory)
+    shutil.copy(
+        ROOT / "tests" / "screens" / "files" / "conversation-without-head" / "conversation.jsonl", runner.directory
+    )
     done = runner.run(RUN, check_flags=flags)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     assert "grade.svg" not in runner.reports

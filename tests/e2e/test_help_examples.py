@@ -61,7 +61,9 @@ transport: {type: stdio}
     '{"at": 1, "source": "server", "text": "{\\"jsonrpc\\":\\"2.0\\",\\"id\\":1,\\"result\\":{}}"}\n'
     + "".join(f'{{"at": 0, "source": "note", "session": {number}, "text": "hello"}}\n' for number in (1, 2)),
     # In this one it can be seen which revision is spoken.
-    "opened.jsonl": (Path(__file__).parent.parent / "golden" / "show-lines" / "conversation.jsonl").read_text(),
+    "opened.jsonl": (
+        Path(__file__).parent.parent / "screens" / "files" / "conversation-without-head" / "conversation.jsonl"
+    ).read_text(),
     "tests/first.test.mcp.yml": """\
 description: a first suite
 tests:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.screens.pages import all_cases
 
 from mcp_conductor.files import common_yaml
 from mcp_conductor.files.common_yaml import read_common_yaml
@@ -13,7 +14,7 @@ from mcp_conductor.files.source import load_text, parse
 from mcp_conductor.files.yaml_nodes import compose, construct
 
 ROOT = Path(__file__).parents[3]
-FOLDERS = ("examples", "tests/golden", "tests/e2e", "tests/unit", "docs", "benchmarks", "schemas")
+FOLDERS = ("examples", "tests/screens", "tests/e2e", "tests/unit", "docs", "benchmarks", "schemas")
 REAL = sorted(
     file for folder in FOLDERS for end in ("*.yml", "*.yaml", "*.yml.txt") for file in (ROOT / folder).rglob(end)
 )
@@ -105,6 +106,7 @@ def test_all_generated_files_are_read_alike():
 def test_real_files_are_read_alike_whole_or_with_a_mistake_in_them():
     draw = random.Random(16)
     texts = [load_text(str(file)) for file in REAL]
+    texts += [case.files[name] for case in all_cases() for name in case.files if name.endswith((".yml", ".yaml"))]
     assert sum(map(assert_agrees, texts)) > 50
     for text in draw.choices([text for text in texts if 0 < len(text) < 1500], k=100):
         at = draw.randrange(len(text))

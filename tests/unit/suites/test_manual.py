@@ -1,11 +1,11 @@
-"""Every key and every flag of the manual of `conductor test` is shown in tests/golden at least twice: at work, and refused
+"""Every key and every flag of the manual of `conductor test` is shown in tests/screens at least twice: at work, and refused
 or failing. What a key does stands in the cases test-keys-…, in tests that are called after it.
 """
 
 import re
-from pathlib import Path
 
 import pytest
+from tests.screens.pages import Case, all_cases
 
 from mcp_conductor.cli.run_flags import FLAGS
 from mcp_conductor.suites.language.actions import ACTIONS
@@ -13,8 +13,7 @@ from mcp_conductor.suites.language.keys import EXPECT_KEYS
 from mcp_conductor.suites.language.steps import STEP_KEYS
 from mcp_conductor.suites.language.suite import CASE_ONLY_KEYS, SUITE_KEYS
 
-ROOT = Path(__file__).parent.parent.parent.parent
-CASES = sorted((ROOT / "tests" / "golden").glob("test-*"))
+CASES = [case for case in all_cases() if case.name.startswith("test-")]
 KEYS = [*ACTIONS, *CASE_ONLY_KEYS, *STEP_KEYS, *EXPECT_KEYS]
 # `  ok   KEY: …`, `FAIL  file:line  KEY: …`; what a file has is called `file KEY, KEY: …`.
 AT_WORK = re.compile(r"^  (?:ok|skip) +(file )?([^:(]+): ", re.MULTILINE)
@@ -27,8 +26,8 @@ NEVER_SEEN = {
 }
 
 
-def said(*files: str) -> str:
-    return "\n".join((case / file).read_text() for case in CASES for file in files if (case / file).exists())
+def said(stream: str) -> str:
+    return "\n".join(case.expected[stream] for case in CASES if stream in case.expected)
 
 
 def named(pattern: re.Pattern[str], *, of_file: bool) -> set[str]:
@@ -41,12 +40,12 @@ def refused() -> set[str]:
     return {re.sub(r"\[\d+\]", "", step) for path in paths for step in path.split(".")}
 
 
-def words(case: Path) -> list[str]:
-    return (case / "cmd").read_text().partition(" -- ")[0].split()
+def words(case: Case) -> list[str]:
+    return case.command.partition(" -- ")[0].split()
 
 
-def exits(case: Path) -> int:
-    return int((case / "exit").read_text())
+def exits(case: Case) -> int:
+    return int(case.expected["exit"])
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -70,11 +69,7 @@ def test_a_flag_is_shown_at_work_and_failing(flag):
 
 def test_twenty_typical_mistakes_are_shown_with_their_place():
     mistakes = [case for case in CASES if case.name.startswith("test-mistake-")]
-    told = {case: said_by(case) for case in mistakes if exits(case) == 2}
-    placed = [case for case, text in told.items() if re.search(r"^  --> \S+\.yml:\d+:\d+$", text, re.MULTILINE)]
+    told = [case.expected.get("stderr", "") for case in mistakes if exits(case) == 2]
+    placed = [text for text in told if re.search(r"^  --> \S+\.yml:\d+:\d+$", text, re.MULTILINE)]
     assert len(mistakes) >= 20
     assert len(placed) >= 20
-
-
-def said_by(case: Path) -> str:
-    return (case / "stderr").read_text() if (case / "stderr").exists() else ""

@@ -1,4 +1,0 @@
-from raw import hello, serve
-
-hello(resources={})
-serve({"resources/list": {"items": []}})

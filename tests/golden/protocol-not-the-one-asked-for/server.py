@@ -1,4 +1,0 @@
-from raw import hear, hello
-
-hello("2024-11-05")
-hear()

@@ -1,6 +1,0 @@
-from mcp_conductor import matcher
-
-
-@matcher("contains")
-def contains(actual, part):
-    return None

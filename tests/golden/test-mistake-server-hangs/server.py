@@ -1,5 +1,0 @@
-from raw import hear, hello
-
-hello(tools={})
-hear()
-hear()

@@ -1,3 +1,0 @@
-const greetings = require("greetings");
-
-greetings.serve();
