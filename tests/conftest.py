@@ -47,13 +47,16 @@ def survivors(mark: str) -> Callable[[], list[str]]:
     """The processes of this test that are still alive, also with other parents."""
 
     def look() -> list[str]:
-        found = []
-        for process in Path("/proc").iterdir():
-            if process.name.isdigit() and int(process.name) != os.getpid():
+        found, wanted = [], f"{MARK}={mark}".encode()
+        for name in os.listdir("/proc"):
+            if name.isdigit() and int(name) != os.getpid():
                 try:
-                    state = (process / "stat").read_text().rpartition(")")[2].split()[0]
-                    if state != "Z" and f"{MARK}={mark}".encode() in (process / "environ").read_bytes():
-                        found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+                    with open(f"/proc/{name}/environ", "rb") as environ:  # not of what has ended
+                        if wanted not in environ.read():
+                            continue
+                    found.append(
+                        Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                    )
                 except OSError:
                     continue
         return found
