@@ -18,8 +18,9 @@ UNKNOWN = {"code": -32601, "message": "Method not found"}
 # It answers a request that is cancelled once more, with an error.
 TWICE_AFTER_CANCEL = """
     def notified(self, notification):
-        if notification["method"] == "notifications/cancelled":
-            self.say(error(notification["params"].get("requestId"), -32800, "Request cancelled"))
+        identity = notification.get("params", {}).get("requestId")
+        if notification["method"] == "notifications/cancelled" and isinstance(identity, int):
+            self.say(error(identity, -32800, "Request cancelled"))
     """
 # The same, where the request was not answered yet: then it is the only answer.
 ONCE_AFTER_CANCEL = """
