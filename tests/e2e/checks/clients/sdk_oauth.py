@@ -58,9 +58,11 @@ async def main():
     uri = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/back"
     about = OAuthClientMetadata(client_name="SDK", redirect_uris=[uri], application_type="native")
     provider = OAuthClientProvider(sys.argv[2], about, Kept(), show, result)
-    async with create_mcp_http_client(auth=provider) as http:
-        async with Client(streamable_http_client(sys.argv[2], http_client=http)) as client:
-            await client.list_tools()
+    async with (
+        create_mcp_http_client(auth=provider) as http,
+        Client(streamable_http_client(sys.argv[2], http_client=http)) as client,
+    ):
+        await client.list_tools()
 
 
 asyncio.run(main())
