@@ -23,6 +23,7 @@ from mcp_conductor.protocol.transcript import SIDES, Transcript
 from mcp_conductor.transport import Transport
 
 MOST_COMPLAINTS = 1000  # about the messages of one batch
+_OPENINGS = ("initialize", "server/discover")
 _FIRST_FRAMES = 4  # of a flood: what was asked, and some of what came instead of an answer
 
 
@@ -252,6 +253,8 @@ class Wire:
     def _take(self, message: Message, now: float, *, quiet: bool = False) -> None:
         if message.problem is not None and not quiet:
             self.note(complaint(message, self.redact))
+        if message.kind == "error" and message.id is None:
+            message = self._of_the_opening(message)
         exchange = self._ledger.heard(message, now)
         if exchange is not None:
             self._unasked = self._unasked_bytes = 0
@@ -305,6 +308,14 @@ class Wire:
         if stop is not None:
             stop()
 
+    def _of_the_opening(self, error: Message) -> Message:
+        """ERROR, which has no id, as the answer to the opening, if nothing else waits for one."""
+        waiting = self._ledger.open_requests()
+        if not waiting or any(each.method not in _OPENINGS for each in waiting):
+            return error
+        self.note(f"the answer to {waiting[0].method} has no id")
+        return error._replace(id=waiting[0].id)
+
     def _take_notification(self, message: Message) -> None:
         request = self._ledger.request_of(message) if message.method == "notifications/progress" else None
         if request is not None:
@@ -345,7 +356,7 @@ class Wire:
         self._transport.abandon(request.id)
         # basic/utilities/cancellation: initialize is never cancelled; server/discover may have met an old server.
         by_closing = self._transport.cancels_by_closing and not self._dialect.handshake
-        if request.method not in ("initialize", "server/discover") and not by_closing:
+        if request.method not in _OPENINGS and not by_closing:
             params = {"requestId": request.id, "reason": reason}
             self.send(build(compose("notifications/cancelled", params)))
 

@@ -32,7 +32,7 @@ def _authorization_queries(record: ClientRecord) -> list[Json]:
     """The queries with which the client sends its user to the authorization server."""
     _authorizes(record)
     found = [dict(parse_qsl(each.query)) for each in _requests_to(record, AUTHORIZE)]
-    return seen(found, "the authorization page was not opened: the client showed no URL")
+    return seen(found, "the authorization page was not opened: the client showed no whole URL")
 
 
 def _token_forms(record: ClientRecord) -> list[Json]:

@@ -300,6 +300,10 @@ class ClientRecord:
             self.be_sure()
             yield fault(f"after {what} {problem}", self.last_words() or NOTHING)
 
+    def printed(self, text: str) -> bool:
+        """Whether the client printed TEXT, in one line or in several."""
+        return "".join(text.split()) in "".join("".join(self.out + self.err).split())
+
     def last_words(self) -> str:
         """The end of what the client wrote to stderr, or else to stdout: it may say why it gave up."""
         return "\n".join((self.err or self.out)[-5:])

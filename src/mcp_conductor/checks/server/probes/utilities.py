@@ -120,10 +120,12 @@ async def completions_are_few(probe: Probe) -> AsyncIterator[Finding]:
 
 @probed("completion-total-hasmore")
 async def completions_say_how_many(probe: Probe) -> AsyncIterator[Finding]:
-    """Look at completions: total is an integer and hasMore a boolean, where they are given."""
+    """Look at completions: total is an integer from 0 on and hasMore a boolean, where they are given."""
     for reply, completion in await _completions(probe):
         if "total" in completion and not is_integer(completion["total"]):
             yield fault("completion.total is not an integer", reply.raw)
+        elif completion.get("total", 0) < 0:
+            yield fault("completion.total is below 0", reply.raw)
         if "hasMore" in completion and not isinstance(completion["hasMore"], bool):
             yield fault("completion.hasMore is not a boolean", reply.raw)
 
