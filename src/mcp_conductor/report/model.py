@@ -53,6 +53,7 @@ class Finding:
     hint: str | None = None
     warning: bool = False  # worth knowing, but not a failure
     whole: bool = False  # it says no more than the others, but has the two documents that they are about
+    beside: tuple[Any, ...] = ()  # of a check: other messages that prove it, or parts of them
     said: tuple[int, int] | None = None  # the first line of `wire` that it may be about, and the one after the last
     framed: tuple[int, int] | None = None  # the same of `frames`
 

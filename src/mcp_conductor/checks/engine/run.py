@@ -404,6 +404,7 @@ class _Checking:
             told = told or (self._found.unanswered_requests.told_under if probe.trail.cut_short else None)
             result.reason = f"{missed.message}: see {told}" if told else f"{INCONCLUSIVE}: {missed.message}"
         if result.findings or (self._options.keep_wire and reason is None):
+            result.findings = probe.trail.with_requests(result.findings)
             result.prove(probe.trail.lines_for(result.findings), alone=True, whole=self._options.keep_wire)
         if (
             result.silence is not None
