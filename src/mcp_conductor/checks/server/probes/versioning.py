@@ -115,13 +115,15 @@ async def supported_versions_agree(probe: Probe) -> AsyncIterator[Finding]:
     """Compare the versions in error -32022 with those of server/discover, except for those that need a handshake."""
     reply = await _in_no_version(probe, "server/discover")
     refused = list_of_texts(data_of(reply).get("supported"))
-    discovered = list_of_texts((await probe.result("server/discover") or {}).get("supportedVersions"))
+    discovery = await probe.result("server/discover") or {}
+    discovered = list_of_texts(discovery.get("supportedVersions"))
     if code_of(reply) != UNSUPPORTED_VERSION or refused is None or discovered is None:
         raise NotSeen(f"there are no two lists: no {UNSUPPORTED_VERSION} with data.supported, or no supportedVersions")
     if _modern(refused) != _modern(discovered):
         yield fault(
             f"server/discover lists {compact(sorted(discovered))}, but data.supported lists others",
             reply.raw,
+            beside=[discovery],
         )
 
 
