@@ -13,6 +13,7 @@ from typing import Any, Self
 from mcp_conductor.checks.engine.findings import NoAnswer
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import RequestTimeout
+from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.message import read
 from mcp_conductor.protocol.transcript import Frame, Transcript
 from mcp_conductor.report.model import NOTHING, Finding
@@ -367,7 +368,7 @@ def _same(one: Any, other: Any) -> bool:
 
 def _start_of(body: Any) -> str:
     """The first words of what a check shows of a response: it may have been cut."""
-    return str(body[0] if isinstance(body, list) and body else body or "")[:_START]
+    return ("\n".join(body) if isinstance(body, list) else str(body or ""))[:_START]
 
 
 def _request_of(message: Any, said: Sequence[Said], end: int) -> list[int]:
@@ -379,14 +380,16 @@ def _request_of(message: Any, said: Sequence[Said], end: int) -> list[int]:
         return sorted({place for each in message for place in _request_of(each, said, end)})
     if not isinstance(message, dict):
         return []
-    identity = None if "method" in message else message.get("id")
-    token = _member(message.get("params"), "progressToken")
+    params = message.get("params")
+    token = _member(params, "progressToken")
+    subscription = _member(_member(params, "_meta"), f"{META}subscriptionId")
+    identity = subscription if "method" in message else message.get("id")
+    unasked = _open_request(said, end) if "method" in message else []
     for place in range(end - 1, -1, -1) if identity is not None or token is not None else ():
         arrow, request, *_ = said[place]
         if arrow != SENT or not isinstance(request, dict) or _is_answer(request):
             continue
-        params = request.get("params")
-        if identity is None and _member(_member(params, "_meta"), "progressToken") == token:
+        if identity is None and _member(_member(request.get("params"), "_meta"), "progressToken") == token:
             identity = request.get("id")
         if identity is not None and request.get("id") == identity:
             after = range(place + 1, end)
@@ -394,8 +397,9 @@ def _request_of(message: Any, said: Sequence[Said], end: int) -> list[int]:
             cancelled = [at for at in after if _member(_member(said[at][1], "params"), "requestId") == identity]
             # Another answer with its id may answer what could not be read.
             unread = [at for at in after if answered and said[at][0] == SENT and said[at][1] is None]
-            return unread[-1:] or [place, *sorted([*answered[:1], *cancelled[:1]])]
-    return _open_request(said, end) if "method" in message else _without_answer(said, end)
+            about = unasked if subscription is not None else []
+            return unread[-1:] or sorted({place, *answered[:1], *cancelled[:1], *about})
+    return unasked if "method" in message else _without_answer(said, end)
 
 
 def _open_request(said: Sequence[Said], end: int) -> list[int]:
@@ -421,7 +425,8 @@ def _without_answer(said: Sequence[Said], end: int) -> list[int]:
             break
         if arrow == SENT and not _is_answer(sent) and (_member(sent, "id") is None or sent["id"] not in answered):
             found.insert(0, place)
-    return found[-_MOST_LAST_WORDS:]
+    # A notification is not to be answered, so that it is rather what is odd.
+    return [place for place in found if not _is_notice(said[place][1])][-1:] or found[-_MOST_LAST_WORDS:]
 
 
 def _is_answer(message: Any) -> bool:
@@ -429,7 +434,9 @@ def _is_answer(message: Any) -> bool:
 
 
 def _message(text: str) -> Any:
+    body = _HTTP.sub("", text, count=1)
     try:
-        return read(_HTTP.sub("", text, count=1))
+        return read(body)
     except (ValueError, RecursionError):
-        return None
+        # The events of a stream are shown as lines.
+        return [_message(line) for line in body.split("\n")] if body != text and "\n" in body.strip("\n") else None

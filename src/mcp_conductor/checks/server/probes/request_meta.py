@@ -167,7 +167,7 @@ async def missing_capabilities_have_status_400(probe: Probe) -> AsyncIterator[Fi
                 seen = True
                 if answer.status != 400:
                     status = f"{MISSING_CLIENT_CAPABILITY} comes with status {answer.status}, not 400"
-                    yield fault(status, answer.text)
+                    yield fault(status, answer.shown())
     if not seen:
         raise NotSeen(f"no call was refused with {MISSING_CLIENT_CAPABILITY}")
 

@@ -307,4 +307,4 @@ async def headers_name_the_task(probe: Probe) -> AsyncIterator[Finding]:
     }
     answered = await HttpProbe(probe).post(compose("tasks/get", params, identity="conductor-name"), headers)
     if answered.status != 400 or str(HEADER_MISMATCH) not in answered.text:
-        yield fault(f"the status is {answered.status}, not 400 with {HEADER_MISMATCH}", answered.text)
+        yield fault(f"the status is {answered.status}, not 400 with {HEADER_MISMATCH}", answered.shown())

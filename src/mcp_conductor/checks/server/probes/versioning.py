@@ -107,7 +107,7 @@ async def unknown_versions_have_status_400(probe: Probe) -> AsyncIterator[Findin
     if code_of(answer.message) != UNSUPPORTED_VERSION:
         raise NotSeen(f"the version was not refused with {UNSUPPORTED_VERSION}")
     if answer.status != 400:
-        yield fault(f"{UNSUPPORTED_VERSION} comes with status {answer.status}, not 400", answer.text)
+        yield fault(f"{UNSUPPORTED_VERSION} comes with status {answer.status}, not 400", answer.shown())
 
 
 @probed("versioning-supported-list-consistent")
