@@ -83,6 +83,7 @@ class Outcome:
     severity: str | None = None  # critical, major or minor, of a check
     framework: str | None = None  # of a check: whose fault it is, such as "TypeScript SDK 1.32.2"; not counted then
     version: str | None = None  # of a check in several revisions: the one that it is about
+    elsewhere: bool = False  # of a check: found in what others said, so that it does not come again without these
     side: Literal["server", "client"] | None = None  # of a check of both sides: whose requirement it is
     findings: tuple[Finding, ...] = ()
     reason: str | None = None  # why it was skipped or not run, or why it was expected to fail
