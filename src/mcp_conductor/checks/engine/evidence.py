@@ -254,8 +254,11 @@ def _sent_proof(place: int, message: Any, text: str, said: Sequence[Said]) -> li
             *(place + 1 for came, *_ in said[place + 1 : place + 2] if came == CAME and not _is_notice(message)),
         ]
     if "method" not in message:
-        asked = (at for at in range(place - 1, -1, -1) if said[at][0] == CAME and _is_of(said[at][1], identity, True))
-        return [*islice(asked, 1), place]
+        before = [at for at in range(place - 1, -1, -1) if said[at][0] == CAME]
+        asked = [at for at in before if _is_of(said[at][1], identity, True)]
+        # With another id, it answers the last that could be taken for a question.
+        asked = asked or [at for at in before if "method" in (said[at][1] if isinstance(said[at][1], dict) else ())]
+        return [*asked[:1], place]
     answers = (at for at in range(place + 1, len(said)) if said[at][0] == CAME and _is_of(said[at][1], identity, False))
     return [place, *islice(answers, 1)]
 

@@ -75,6 +75,14 @@ def test_the_answer_of_a_client_is_proven_by_the_question_and_not_by_what_comes_
     assert wire == [question, answer]
 
 
+def test_the_answer_of_a_client_with_another_id_is_proven_by_the_last_question():
+    question = '<-- {"jsonrpc":"2.0","id":7,"method":"ping"}'
+    answer = '--> {"jsonrpc":"2.0","id":"7","result":{}}'
+    lines = [ASKED, question, answer, ANSWERED]
+    _, wire = excerpted([fault("wrong id", json.loads(answer[4:]))], lines, alone=False, nearest=True)
+    assert wire == [question, answer]
+
+
 def test_a_request_is_proven_by_itself_and_its_own_answer():
     _, wire = excerpted([fault("odd", json.loads(ASKED[4:]))], LINES, alone=False, nearest=True)
     assert wire == [ASKED, ANSWERED]
