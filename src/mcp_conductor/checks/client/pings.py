@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.odd_messages import may_change
@@ -85,12 +86,15 @@ def _may_say_again(record: ClientRecord, connection: ClientConnection) -> bool:
 
 def _second_answers(connection: ClientConnection) -> Iterator[Finding]:
     left = Counter(question.id for question in connection.questions)
+    first: dict[Any, Message] = {}
     for message in connection.said:
         if message.kind in _ANSWERS and message.id in left:
             left[message.id] -= 1
             if left[message.id] < 0:
-                yield fault(f"the request {compact(message.id)} is answered a second time", message.raw, path="id")
+                told = f"the request {compact(message.id)} is answered a second time"
+                yield fault(told, message.raw, path="id", beside=[first[message.id].raw])
                 return
+            first.setdefault(message.id, message)
 
 
 @watched("base-method-not-found-client", scenario="pings", follows=("base-response-id-echo-client",))

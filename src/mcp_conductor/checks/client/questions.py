@@ -372,7 +372,7 @@ def pages_are_not_fetched(record: ClientRecord) -> Iterator[Finding]:
     _answered_questions(record, "elicitation/create", mode="url")
     for request in record.http:
         if request.path == _PAGE:
-            yield fault("the client itself fetched the URL; only the user may open it", str(request))
+            yield fault("the client itself fetched the URL; only the user may open it", str(request), beside=[request])
 
 
 @watched("elicit-url-shown-client", scenario="questions")

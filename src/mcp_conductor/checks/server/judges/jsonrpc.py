@@ -101,7 +101,7 @@ def request_ids_are_not_used_twice(record: Record) -> Iterator[Finding]:
     """Compare the ids of all requests of the server: none comes twice in a session."""
     if record.transport == "http" and not any("mcp-session-id" in frame.text.lower() for frame in record.frames):
         raise NotSeen("the server has no sessions")
-    used: dict[tuple[bool, Any], str] = {}
+    used: dict[tuple[bool, Any], Message] = {}
     asked = 0
     for _, source, message in record.transcript.spoken():
         if source == "client" and message.kind == "request" and message.method == "initialize":
@@ -111,8 +111,9 @@ def request_ids_are_not_used_twice(record: Record) -> Iterator[Finding]:
         asked += 1
         key = (isinstance(message.id, str), message.id)
         # The very same text is the same request: a stream that was resumed may repeat it.
-        if used.setdefault(key, message.text) != message.text:
-            yield fault(f"the id {message.id!r} is used twice", message.raw)
+        first = used.setdefault(key, message)
+        if first.text != message.text:
+            yield fault(f"the id {message.id!r} is used twice", message.raw, beside=[first.raw])
     if asked < 2:
         raise NotSeen("the server asked less than twice")
 
@@ -167,7 +168,8 @@ def requests_are_answered_once(record: Record) -> Iterator[Finding]:
 
 def _second_answer(first: Message, second: Message) -> Finding:
     kinds = f"with {_WITH[first.kind]}, and now with {_WITH[second.kind]}"
-    return fault(f"the request {second.id!r} is answered a second time: first {kinds}", second.raw)
+    told = f"the request {second.id!r} is answered a second time: first {kinds}"
+    return fault(told, second.raw, beside=[first.raw])
 
 
 @judged_everywhere("base-response-once-server")

@@ -103,4 +103,7 @@ def trace_context_has_its_format(record: Record) -> Iterator[Finding]:
         raise NotSeen("no trace context was sent")
     for entry in entries:
         if not isinstance(entry.value, str) or not TRACE[entry.key].fullmatch(entry.value):
-            yield fault(f"{entry.key} does not have the format of W3C", entry.value, path=f"{entry.path}.{entry.key}")
+            path = f"{entry.path}.{entry.key}"
+            yield fault(
+                f"{entry.key} does not have the format of W3C", entry.value, path=path, beside=[entry.message.raw]
+            )

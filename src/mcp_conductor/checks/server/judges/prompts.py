@@ -66,7 +66,7 @@ def optional_members_fit(record: Record) -> Iterator[Finding]:
         yield from misfits(prompt, {"description": text, "title": text}, path)
         arguments = prompt.get("arguments", [])
         if not isinstance(arguments, list):
-            yield fault("arguments is not an array", arguments, path=f"{path}.arguments")
+            yield fault("arguments is not an array", arguments, path=f"{path}.arguments", beside=[prompt])
             continue
         for index, argument in enumerate(arguments):
             where = f"{path}.arguments[{index}]"

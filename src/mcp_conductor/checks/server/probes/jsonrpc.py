@@ -162,9 +162,8 @@ async def messages_are_utf_8(probe: Probe) -> AsyncIterator[Finding]:
             for frame in record.frames:
                 # Bytes that are not UTF-8 are kept as lone surrogates.
                 if frame.source == "server" and _NOT_UTF_8.search(frame.text):
-                    yield fault(
-                        "a message is not UTF-8", frame.text.encode(errors="surrogateescape").decode(errors="replace")
-                    )
+                    shown = frame.text.encode(errors="surrogateescape").decode(errors="replace")
+                    yield fault("a message is not UTF-8", shown, beside=[frame.text])
                     problem = None
         if problem is not None:
             yield problem
