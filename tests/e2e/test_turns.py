@@ -46,12 +46,12 @@ INITIALIZE = {
         "clientInfo": {"name": "c", "version": "1"},
     },
 }
-SUITE = """
+SUITE = r"""
 description: d
 tests:
-- {it: is slow by a pattern, call: x, expect: {result: {'match:partial': {content: [{text: 'match:regex:(a+)+$'}]}}}}
+- {it: is slow by a pattern, call: x, expect: {result: {'match:partial': {content: [{text: 'match:regex:(a)\1+$'}]}}}}
 - {it: is slow by a schema, call: x, expect: {result: match:outputSchema}}
-- {it: is slow by an assertion, call: x, expect: {asserts: ['result.content[0].text matches /(a+)+$/']}}
+- {it: is slow by an assertion, call: x, expect: {asserts: ['result.content[0].text matches /(a)\1+$/']}}
 """
 
 
@@ -94,7 +94,7 @@ async def test_of_discover(uses):
 
 async def test_of_a_ready_pattern(uses, serve, tmp_path):
     command, *args = serve(SERVER)
-    config = {"name": "s", "command": command, "args": args, "readyPattern": "(a+)+$"}
+    config = {"name": "s", "command": command, "args": args, "readyPattern": r"(a)\1+$"}
     (tmp_path / "conductor.config.json").write_text(json.dumps(config))
     assert await uses("mcp_cli", "--method", "ping", "--config", "conductor.config.json", server=False) == {
         "in a thread"
