@@ -6,7 +6,6 @@ timers and signals have their turn in between.
 
 import asyncio
 import os
-import signal
 import sys
 from collections import deque
 from collections.abc import AsyncIterator
@@ -87,15 +86,12 @@ class StdioTransport:
         try:
             self._process = await self._started(spec)
             self.head_start = self._process.age
-        except OSError as error:
-            if spec.cwd and not os.path.isdir(spec.cwd):  # noqa: ASYNC240  # we have failed anyway
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and spec.cwd and not os.path.isdir(spec.cwd):  # noqa: ASYNC240  # we have failed anyway
                 raise TransportError(f"cannot start {name!r}: {spec.cwd!r} is not a directory") from error
-            from mcp_conductor.transport.start_hints import start_hint
+            from mcp_conductor.transport.start_hints import start_error
 
-            hint = start_hint(name, spec.cwd, error)
-            raise TransportError(f"cannot start {name!r}: {error.strerror}", hint=hint) from error
-        except ValueError as error:  # a NUL in a word
-            raise TransportError(f"cannot start {name!r}: {error}") from error
+            raise start_error(spec, error) from error
 
     async def _started(self, spec: StdioSpec) -> "Process | AsyncioProcess":
         if posix.HAS_SESSIONS:
@@ -210,13 +206,13 @@ class StdioTransport:
             return f"the server closed its {'stdin' if 1 in self._open_pipes else 'stdout'}"
         if code >= 0:
             return f"the server exited with code {code}"
-        return f"the server was killed by {_signal_name(-code)}"
+        return f"the server was killed by {posix.signal_name(-code)}"
 
     def _tell_bad_end(self) -> None:
         """Tell how the server ended by itself, unless it ended well."""
         code = self._process.returncode
         if code and not self._process.was_signalled:
-            self._listener.ended(f"exited with code {code}" if code > 0 else f"ended by {_signal_name(-code)}")
+            self._listener.ended(posix.how_it_ended(code))
 
     # What we tell it.
 
@@ -327,10 +323,3 @@ def _found_on_path(command: tuple[str, ...]) -> tuple[str, ...]:
     import shutil
 
     return (shutil.which(command[0]) or command[0], *command[1:])
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
