@@ -224,18 +224,16 @@ class StdioTransport:
             self._consider_gone()
         elif self._server_spoke:
             self._server_spoke = False
-            self._write(message.text)
+            self._process.write(f"{message.text}\n".encode(errors="surrogateescape"))
         else:
             self._loop.call_soon(self._flush)
             self._outbox.append(message.text)
 
-    def _write(self, lines: str) -> None:
-        self._process.write(f"{lines}\n".encode(errors="surrogateescape"))
-
     def _flush(self) -> None:
         if self._outbox:
-            self._write("\n".join(self._outbox))
-        self._outbox.clear()
+            lines = "\n".join([*self._outbox, ""])
+            self._process.write(lines.encode(errors="surrogateescape"))
+            self._outbox.clear()
         if self._process.unsent() > MOST_UNSENT:
             self._tell_gone(f"the server does not read its stdin: more than {MOST_UNSENT >> 20} MiB wait to be read")
 
