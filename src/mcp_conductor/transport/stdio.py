@@ -18,10 +18,10 @@ from mcp_conductor.errors import StdioNotSupported, TransportError, way
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.budgets import DEFAULT, Budgets
 from mcp_conductor.protocol.dialect import Dialect
+from mcp_conductor.protocol.line_splitter import LineSplitter
 from mcp_conductor.protocol.message import Message, decode
 from mcp_conductor.protocol.server_spec import StdioSpec, supported_transports
 from mcp_conductor.transport import Authorize, Listener, finish, opens, processes
-from mcp_conductor.transport.line_splitter import LineSplitter
 from mcp_conductor.transport.processes import GRACE_SECONDS, Process
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class StdioTransport:
         if self._stdout.waiting() > self._budgets.message_bytes:
             from mcp_conductor.protocol.size import size_text
 
-            self._stdout.rest()
+            self._stdout.clear()
             longest = size_text(self._budgets.message_bytes)
             limit = way("--max-message-size", "Budgets(message_bytes=…)")
             self._tell_gone(f"the server sent a line longer than {longest} ({limit})")
