@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 BANNED = {
     "anyio", "argparse", "click", "difflib", "h11", "httpx", "importlib.metadata", "jsonschema_rs", "mcp",
     "mcp_conductor.protocol.schema", "mcp_conductor.files.settings", "mcp_conductor.files.source", "pathlib", "pydantic", "rich",
-    "shutil", "tempfile", "regex", "urllib.request", "httptools", "xml", "yaml",
+    "shutil", "tempfile", "regex", "urllib.request", "xml", "yaml",
 }  # fmt: skip
 
 

@@ -76,7 +76,7 @@ CALLED = """
     mcp_conductor.client.server_questions mcp_conductor.client.session mcp_conductor.client.subscriptions
     mcp_conductor.client.wire mcp_conductor.protocol.compose mcp_conductor.protocol.input_rounds
     mcp_conductor.protocol.oddities mcp_conductor.protocol.paging mcp_conductor.protocol.views
-    mcp_conductor.transport.line_splitter mcp_conductor.transport.processes mcp_conductor.transport.stdio
+    mcp_conductor.protocol.line_splitter mcp_conductor.transport.processes mcp_conductor.transport.stdio
 """
 # Modules of Python that asyncio does not need, but we do.
 BESIDES_ASYNCIO = {"dataclasses", "copy", "gc", "json", "json.decoder", "json.encoder", "json.scanner"}

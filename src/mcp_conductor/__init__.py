@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from mcp_conductor.checks.engine.plugin_check import check as check
     from mcp_conductor.checks.engine.probe import Probe as Probe
     from mcp_conductor.checks.engine.record import Record as Record
-    from mcp_conductor.client.auth import OAuth as OAuth
     from mcp_conductor.client.public import connect as connect
     from mcp_conductor.client.session import Session as Session
     from mcp_conductor.client.subscriptions import Subscription as Subscription
@@ -94,6 +93,7 @@ if TYPE_CHECKING:
     from mcp_conductor.suites.matching.matchers import matcher as matcher
     from mcp_conductor.suites.python_matchers import like as like
     from mcp_conductor.transport import opens as opens
+    from mcp_conductor.transport.authorization import OAuth as OAuth
 
 # A literal: importlib.metadata would cost every program 45 ms.
 __version__ = "0.1.0"
@@ -123,7 +123,7 @@ _HOMES = {
     "Message": "protocol.message",
     "MethodError": "errors",
     "NotSeen": "checks.engine.findings",
-    "OAuth": "client.auth",
+    "OAuth": "transport.authorization",
     "Outcome": "report.model",
     "Probe": "checks.engine.probe",
     "Prompt": "protocol.views",

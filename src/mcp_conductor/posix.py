@@ -25,6 +25,19 @@ _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36  # <linux/prctl.h>
 # Processes.
 
 
+def how_it_ended(code: int) -> str:
+    """What is said of a process that ended with CODE: its exit code, or the negative number of a signal."""
+    return f"exited with code {code}" if code >= 0 else f"ended by {signal_name(-code)}"
+
+
+def signal_name(number: int) -> str:
+    """SIGTERM for 15, and the number of a signal without a name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
 def session_of_its_own() -> dict[str, Any]:
     """Options of Popen: signals for our session do not reach the child."""
     return {"start_new_session": True}

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from mcp_conductor import Answers, HttpSpec, MethodError, Session, connect
 from mcp_conductor.protocol.http_headers import annotations_of
-from mcp_conductor.transport.authorization import Authorization, OAuthSettings
+from mcp_conductor.transport.authorization import Authorization, OAuth
 from mcp_conductor.transport.http_client import HttpClient
 
 SCENARIO = os.environ["MCP_CONFORMANCE_SCENARIO"]
@@ -71,7 +71,7 @@ async def call(session: Session, tool: str, **arguments: Any) -> Any:
 def authorization(url: str, http: HttpClient) -> Authorization:
     """Authorization by a user who always consents, at once."""
     grant = "client_credentials" if "client-credentials" in SCENARIO else "authorization_code"
-    settings = OAuthSettings(
+    settings = OAuth(
         client_id=CONTEXT.get("client_id"),
         client_secret=CONTEXT.get("client_secret"),
         client_metadata_url="https://conformance-test.local/client-metadata.json",
@@ -79,10 +79,10 @@ def authorization(url: str, http: HttpClient) -> Authorization:
         private_key=key_file(CONTEXT.get("private_key_pem")),
         signing_alg=CONTEXT.get("signing_algorithm"),
         issuer=issuer(url) if {"client_secret", "private_key_pem"} & CONTEXT.keys() else None,
+        show=lambda text: None,
+        consent=consent,
     )
-    return Authorization(
-        server_url=url, http=http, version=VERSION, settings=settings, show=lambda text: None, authorize=consent
-    )
+    return Authorization(server_url=url, http=http, version=VERSION, oauth=settings)
 
 
 def issuer(url: str) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from http.cookies import SimpleCookie
 from urllib.parse import urljoin, urlsplit
 
@@ -12,7 +13,7 @@ from mcp_conductor.cli.methods import METHODS
 from mcp_conductor.cli.oauth_methods import run_oauth
 from mcp_conductor.cli.plan import FLAGS
 from mcp_conductor.errors import TransportError
-from mcp_conductor.transport.authorization import Authorization, OAuthSettings
+from mcp_conductor.transport.authorization import Authorization, OAuth
 from mcp_conductor.transport.http_client import HttpClient
 
 MODERN = "2026-07-28"
@@ -65,9 +66,7 @@ async def authorizing(server, *, version=MODERN, settings=None, authorize=browse
         server_url=server.url,
         http=http,
         version=version,
-        settings=settings or OAuthSettings(),
-        show=(shown if shown is not None else []).append,
-        authorize=authorize,
+        oauth=replace(settings or OAuth(), show=(shown if shown is not None else []).append, consent=authorize),
     )
 
     async def request() -> int:

@@ -13,7 +13,8 @@ from tests.conftest import MCP_CLI
 from tests.e2e.authorizing import browse
 from tests.servers.oauth_server import oauth_server
 
-from mcp_conductor.transport.loopback import MOST_VISITS, open_loopback
+from mcp_conductor.transport.browser_pages import MOST_VISITS
+from mcp_conductor.transport.loopback import open_loopback
 
 PATIENCE = 10
 GOOD = "/callback?code=1&state=right"

@@ -15,10 +15,10 @@ from tests.e2e.authorizing import authorizing, browse, refused
 from tests.servers.oauth_server import oauth_server
 
 from mcp_conductor.errors import TransportError, UsageError
-from mcp_conductor.transport.authorization import OAuthSettings
+from mcp_conductor.transport.authorization import OAuth
 
-CONFIDENTIAL = OAuthSettings(client_id="me", client_secret="my secret: 100%")
-MACHINE = OAuthSettings(client_id="me", client_secret="my secret: 100%", grant="client_credentials")
+CONFIDENTIAL = OAuth(client_id="me", client_secret="my secret: 100%")
+MACHINE = OAuth(client_id="me", client_secret="my secret: 100%", grant="client_credentials")
 
 
 async def test_a_new_authorization_server_gets_a_new_registration():
@@ -51,7 +51,7 @@ async def test_a_client_that_is_known_beforehand_is_not_registered():
 
 @pytest.mark.parametrize("supported", [True, False])
 async def test_a_client_metadata_document_is_used_where_the_server_takes_one(supported):
-    settings = OAuthSettings(client_metadata_url="https://conductor.example/client.json")
+    settings = OAuth(client_metadata_url="https://conductor.example/client.json")
     with oauth_server(server_metadata={"client_id_metadata_document_supported": supported}) as server:
         async with authorizing(server, settings=settings) as (_, request):
             assert await request() == 200
@@ -61,7 +61,7 @@ async def test_a_client_metadata_document_is_used_where_the_server_takes_one(sup
 @pytest.mark.parametrize("url", ["http://conductor.example/client.json", "https://conductor.example/"])
 async def test_a_client_metadata_document_must_be_an_https_url_with_a_path(url):
     with oauth_server(server_metadata={"client_id_metadata_document_supported": True}) as server:
-        await refused(server, UsageError, settings=OAuthSettings(client_metadata_url=url))
+        await refused(server, UsageError, settings=OAuth(client_metadata_url=url))
     assert server.authorizations == []
 
 
@@ -87,7 +87,7 @@ async def test_a_server_without_registration_needs_a_client_id():
 
 
 async def test_client_credentials_need_no_browser():
-    settings = OAuthSettings(**{**_fields(MACHINE), "scopes": ("read",)})
+    settings = OAuth(**{**_fields(MACHINE), "scopes": ("read",)})
     with oauth_server(clients={"me": MACHINE.client_secret}) as server:
         async with authorizing(server, settings=settings, authorize=None) as (_, request):
             assert await request() == 200
@@ -97,14 +97,14 @@ async def test_client_credentials_need_no_browser():
 
 async def test_client_credentials_without_credentials_are_refused():
     with oauth_server() as server:
-        await refused(server, UsageError, settings=OAuthSettings(grant="client_credentials"))
+        await refused(server, UsageError, settings=OAuth(grant="client_credentials"))
     assert server.forms == []
 
 
 @pytest.mark.parametrize("algorithm", ["ES256", "RS256"])
 async def test_a_private_key_signs_who_we_are(tmp_path, algorithm):
     file, verify = _key(tmp_path, algorithm)
-    settings = OAuthSettings(client_id="me", grant="client_credentials", private_key=str(file))
+    settings = OAuth(client_id="me", grant="client_credentials", private_key=str(file))
     with oauth_server() as server:
         async with authorizing(server, settings=settings) as (_, request):
             assert await request() == 200
@@ -116,7 +116,7 @@ async def test_a_private_key_signs_who_we_are(tmp_path, algorithm):
 
 async def test_a_private_key_without_cryptography_is_an_error_that_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.serialization", None)
-    settings = OAuthSettings(client_id="me", grant="client_credentials", private_key=str(tmp_path / "key.pem"))
+    settings = OAuth(client_id="me", grant="client_credentials", private_key=str(tmp_path / "key.pem"))
     with oauth_server() as server:
         error = await refused(server, UsageError, settings=settings)
     assert error.hint == "pip install 'mcp-conductor[jwt]'"
@@ -124,7 +124,7 @@ async def test_a_private_key_without_cryptography_is_an_error_that_says_what_to_
 
 async def test_a_key_that_does_not_fit_the_algorithm_is_refused(tmp_path):
     file, _ = _key(tmp_path, "ES256")
-    settings = OAuthSettings(client_id="me", grant="client_credentials", private_key=str(file), signing_alg="RS256")
+    settings = OAuth(client_id="me", grant="client_credentials", private_key=str(file), signing_alg="RS256")
     with oauth_server() as server:
         await refused(server, UsageError, settings=settings)
     assert server.forms == []
@@ -136,7 +136,7 @@ async def test_a_file_without_a_key_is_an_error_that_does_not_quote_it(tmp_path,
     file = tmp_path / "key.pem"
     if content is not None:
         file.write_text(content)
-    settings = OAuthSettings(client_id="me", grant="client_credentials", private_key=str(file))
+    settings = OAuth(client_id="me", grant="client_credentials", private_key=str(file))
     with oauth_server() as server:
         error = await refused(server, UsageError, settings=settings)
     assert "s3cret" not in "".join(traceback.format_exception(error))
@@ -144,7 +144,7 @@ async def test_a_file_without_a_key_is_an_error_that_does_not_quote_it(tmp_path,
 
 async def test_tokens_are_kept_in_a_file_that_only_the_owner_can_read(tmp_path):
     store = tmp_path / "new" / "tokens.json"
-    settings = OAuthSettings(token_store=str(store))
+    settings = OAuth(store=str(store))
     with oauth_server() as server:
         async with authorizing(server, settings=settings) as (_, request):
             await request()
@@ -162,13 +162,13 @@ async def test_a_file_that_holds_something_else_is_neither_used_nor_overwritten(
     store = tmp_path / "tokens.json"
     store.write_text("my diary")
     with oauth_server() as server, pytest.raises(UsageError):
-        async with authorizing(server, settings=OAuthSettings(token_store=str(store))):
+        async with authorizing(server, settings=OAuth(store=str(store))):
             pass
     assert store.read_text() == "my diary"
 
 
 async def test_a_file_that_cannot_be_written_is_an_error_without_the_tokens(tmp_path):
-    settings = OAuthSettings(client_id="me", token_store=str(tmp_path / "tokens.json"))
+    settings = OAuth(client_id="me", store=str(tmp_path / "tokens.json"))
     with oauth_server() as server:
         async with authorizing(server, settings=settings) as (_, request):
             (tmp_path / "tokens.json").mkdir()
@@ -201,13 +201,13 @@ async def test_the_browser_comes_back_to_a_page_on_the_loopback_and_gets_an_answ
 
 async def test_a_browser_that_never_comes_back_is_not_waited_for_forever():
     with oauth_server() as server:
-        await refused(server, authorize=None, settings=OAuthSettings(consent_seconds=0.05))
+        await refused(server, authorize=None, settings=OAuth(consent_seconds=0.05))
 
 
 async def test_a_port_that_is_taken_is_an_error_before_the_user_is_bothered():
     with oauth_server() as server, socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        await refused(server, UsageError, authorize=None, settings=OAuthSettings(redirect_port=port))
+        await refused(server, UsageError, authorize=None, settings=OAuth(redirect_port=port))
     assert server.registrations == []
 
 
@@ -256,7 +256,7 @@ class _Lines(list):
 
 
 def _fields(settings):
-    return {name: getattr(settings, name) for name in OAuthSettings.__dataclass_fields__}
+    return {name: getattr(settings, name) for name in OAuth.__dataclass_fields__}
 
 
 def _decoded(text: str) -> bytes:

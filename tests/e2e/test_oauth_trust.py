@@ -9,7 +9,7 @@ from tests.e2e.authorizing import authorizing, refused, step
 from tests.servers.oauth_server import oauth_server
 
 from mcp_conductor.protocol.oauth_trust import Trust, Untrusted
-from mcp_conductor.transport.authorization import OAuthSettings
+from mcp_conductor.transport.authorization import OAuth
 from mcp_conductor.transport.http_client import HttpClient
 from mcp_conductor.transport.oauth_http import OAuthHttp
 
@@ -27,7 +27,7 @@ def apart():
 
 
 def machine(**more):
-    return OAuthSettings(**WHO, grant="client_credentials", **more)
+    return OAuth(**WHO, grant="client_credentials", **more)
 
 
 def test_the_secret_is_not_sent_to_whom_the_metadata_names_and_the_error_says_how_to_allow_it(cli):
@@ -45,7 +45,7 @@ def test_the_secret_is_not_sent_to_whom_the_metadata_names_and_the_error_says_ho
 
 async def test_a_browser_is_not_opened_for_a_secret_that_could_not_be_sent():
     with apart() as (server, elsewhere):
-        await refused(server, Untrusted, settings=OAuthSettings(**WHO))
+        await refused(server, Untrusted, settings=OAuth(**WHO))
     assert elsewhere.authorizations == elsewhere.forms == []
 
 
@@ -58,11 +58,11 @@ async def test_a_client_without_secret_may_log_in_anywhere():
 async def test_an_issuer_that_had_the_secret_before_may_have_it_again(tmp_path):
     store = str(tmp_path / "tokens.json")
     with apart() as (server, elsewhere):
-        for settings in (machine(issuer=elsewhere.issuer, token_store=store), machine(token_store=store)):
+        for settings in (machine(issuer=elsewhere.issuer, store=store), machine(store=store)):
             async with authorizing(server, settings=settings) as (_, request):
                 assert await request() == 200
             elsewhere.tokens.clear()
-        other = OAuthSettings(client_id="other", client_secret=SECRET, grant="client_credentials", token_store=store)
+        other = OAuth(client_id="other", client_secret=SECRET, grant="client_credentials", store=store)
         await refused(server, Untrusted, settings=other)
     assert len(elsewhere.forms) == 2
 
@@ -71,10 +71,10 @@ async def test_a_login_without_secret_does_not_vouch_for_the_secret(tmp_path):
     store = str(tmp_path / "tokens.json")
     with apart() as (server, elsewhere):
         elsewhere.clients["me"] = None
-        async with authorizing(server, settings=OAuthSettings(client_id="me", token_store=store)) as (_, request):
+        async with authorizing(server, settings=OAuth(client_id="me", store=store)) as (_, request):
             assert await request() == 200
         elsewhere.tokens.clear()
-        await refused(server, Untrusted, settings=machine(token_store=store))
+        await refused(server, Untrusted, settings=machine(store=store))
     assert elsewhere.basics == [None]
 
 
@@ -112,13 +112,13 @@ async def test_the_single_steps_keep_secrets_codes_and_refresh_tokens_too(method
 async def test_a_server_on_its_own_host_cannot_speak_for_another_issuer(tmp_path):
     store = str(tmp_path / "tokens.json")
     with apart() as (server, elsewhere):
-        async with authorizing(server, settings=OAuthSettings(token_store=store)) as (_, request):
+        async with authorizing(server, settings=OAuth(store=store)) as (_, request):
             assert await request() == 200
         elsewhere.tokens.clear()
         # Later the server says that it is that issuer itself, and wants what belongs there.
         server.resource_metadata = None
         server.server_metadata = {"issuer": elsewhere.issuer}
-        async with authorizing(server, version="2025-11-25", settings=OAuthSettings(token_store=store)) as (_, request):
+        async with authorizing(server, version="2025-11-25", settings=OAuth(store=store)) as (_, request):
             await request()
     assert all("refresh-1" not in text for text in server.received)
 

@@ -161,7 +161,7 @@ class CallRun:
         return tell_all
 
     def authorize(self, http: "HttpClient") -> "Authorization":
-        from mcp_conductor.cli.oauth_methods import settings_of
+        from mcp_conductor.cli.oauth_methods import oauth_of
         from mcp_conductor.transport.authorization import Authorization
 
         spec = self.plan.spec.as_http()
@@ -170,8 +170,7 @@ class CallRun:
             server_url=spec.url,
             http=http,
             version=spec.protocol or NEWEST_HANDSHAKE.version,
-            settings=settings_of(self.plan.given, self.terminal.directory),
-            show=self.terminal.say,
+            oauth=oauth_of(self.plan.given, self.terminal.directory, self.terminal.say),
         )
         return self.authorization
 

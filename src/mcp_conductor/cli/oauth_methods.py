@@ -18,7 +18,7 @@ from mcp_conductor.protocol.dialect import DIALECTS, NEWEST_HANDSHAKE
 if TYPE_CHECKING:
     from mcp_conductor.protocol.oauth_requests import AuthMethod
     from mcp_conductor.protocol.oauth_trust import Trust
-    from mcp_conductor.transport.authorization import OAuthSettings
+    from mcp_conductor.transport.authorization import OAuth
     from mcp_conductor.transport.http_client import HttpClient
     from mcp_conductor.transport.oauth_endpoints import OAuthDiscovery
     from mcp_conductor.transport.oauth_http import OAuthHttp, OAuthSteps
@@ -178,9 +178,9 @@ def _version(given: Given) -> str:
     return version if version in DIALECTS else NEWEST_HANDSHAKE.version
 
 
-def settings_of(given: Given, directory: str) -> "OAuthSettings":
+def oauth_of(given: Given, directory: str, show: Callable[[str], None]) -> "OAuth":
     """What the flags say about the automatic flow."""
-    from mcp_conductor.transport.authorization import OAuthSettings
+    from mcp_conductor.transport.authorization import OAuth
 
     grant = given.one("--oauth-grant") or "authorization_code"
     if grant not in ("authorization_code", "client_credentials"):
@@ -189,7 +189,7 @@ def settings_of(given: Given, directory: str) -> "OAuthSettings":
     if port is not None and not (port.isascii() and port.isdigit() and 0 < int(port[:6]) < 65536):
         raise UsageError(f"--oauth-redirect-port takes a port from 1 to 65535, not {port!r}")
     key, store = given.one("--oauth-private-key"), given.one("--token-store")
-    return OAuthSettings(
+    return OAuth(
         client_id=given.one("--oauth-client-id"),
         client_secret=given.one(_SECRET),
         client_auth=_client_auth(given),
@@ -198,12 +198,13 @@ def settings_of(given: Given, directory: str) -> "OAuthSettings":
         scopes=tuple(_scopes(given)),
         grant="client_credentials" if grant == "client_credentials" else "authorization_code",
         private_key=os.path.join(directory, key) if key else None,
-        token_store=os.path.join(directory, os.path.expanduser(store)) if store else None,
+        store=os.path.join(directory, os.path.expanduser(store)) if store else None,
         issuer=_url(given, _ISSUER),
         allow_http=_ALLOW_HTTP in given,
         open_browser="--open-browser" in given,
         interactive="--no-interactive" not in given,
         refresh_token=given.one("--oauth-refresh-token"),
+        show=show,
     )
 
 

@@ -86,15 +86,14 @@ def _faulty(spoiling: "Spoiling") -> Callable[..., HttpProxy]:
 
 
 def _authorize(spec: HttpSpec, given: Given, terminal: Terminal) -> Authorize:
-    from mcp_conductor.cli.oauth_methods import settings_of
+    from mcp_conductor.cli.oauth_methods import oauth_of
 
     def authorize(http: HttpClient) -> Authorization:
         return Authorization(
             server_url=spec.url,
             http=http,
             version=spec.protocol or NEWEST_HANDSHAKE.version,
-            settings=settings_of(given, terminal.directory),
-            show=terminal.say,
+            oauth=oauth_of(given, terminal.directory, terminal.say),
         )
 
     return authorize

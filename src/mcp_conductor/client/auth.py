@@ -3,52 +3,22 @@
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_conductor.client.callbacks import being_cancelled
 from mcp_conductor.errors import ConductorError, UsageError
 from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE
 from mcp_conductor.protocol.message import kind_of
-from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
-from mcp_conductor.values import dataclass
+from mcp_conductor.protocol.server_spec import ServerSpec
 
 if TYPE_CHECKING:
-    from mcp_conductor.protocol.oauth_requests import AuthMethod, SigningAlgorithm
-    from mcp_conductor.transport import Authorization, Authorize
-    from mcp_conductor.transport.http_client import HttpClient
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OAuth:
-    """Get a token as the server says, when it answers 401: by the user's consent in a browser, or by a secret.
-
-    STORE is a file in which tokens and registrations are kept for the next time; without it, they are forgotten.
-    """
-
-    store: str | None = None
-    client_id: str | None = None  # of a client that was registered beforehand
-    client_secret: str | None = field(default=None, repr=False)
-    client_auth: "AuthMethod | None" = None  # how the client authenticates; None: as the authorization server supports
-    client_metadata_url: str | None = None
-    scopes: tuple[str, ...] = ()
-    grant: Literal["authorization_code", "client_credentials"] = "authorization_code"
-    private_key: str | None = None  # a PEM file
-    signing_alg: "SigningAlgorithm | None" = None
-    issuer: str | None = None  # the authorization server that may have the secret
-    allow_http: bool = False
-    redirect_port: int | None = None
-    open_browser: bool = True
-    interactive: bool = True  # False: no user can consent; what needs none is used, or it fails
-    refresh_token: str | None = field(default=None, repr=False)  # that was got elsewhere, for client_id
-    consent_seconds: float = 300.0
-    show: Callable[[str], None] = print  # what the user must see, such as the page to visit
-    # Takes the URL of the page to visit, and returns where the browser was sent from there; None: we wait for that.
-    consent: Callable[[str], Awaitable[str]] | None = None
+    from mcp_conductor.transport import Authorize
+    from mcp_conductor.transport.authorization import OAuth
 
 
 TokenFunction = Callable[[], str | Awaitable[str]]
-Auth = str | TokenFunction | OAuth
+Auth: TypeAlias = "str | TokenFunction | OAuth"
 
 
 def with_auth(
@@ -63,42 +33,14 @@ def with_auth(
             raise UsageError("auth is not a token: it must be a text of printable ASCII characters without spaces")
         hide([auth])
         return replace(http, headers={**http.headers, "Authorization": f"Bearer {auth}"}), None
-    if isinstance(auth, OAuth):
-        return spec, lambda client: _by_oauth(http, auth, client)
     if callable(auth):
         return spec, lambda _: TokensOfFunction(auth)
+    from mcp_conductor.transport.authorization import Authorization, OAuth
+
+    if isinstance(auth, OAuth):
+        version = http.protocol or NEWEST_HANDSHAKE.version
+        return spec, lambda client: Authorization(server_url=http.url, http=client, version=version, oauth=auth)
     raise UsageError(f"auth is a token, a function that returns one, or OAuth(…); not {kind_of(auth)}")
-
-
-def _by_oauth(spec: HttpSpec, oauth: OAuth, http: "HttpClient") -> "Authorization":
-    from mcp_conductor.transport.authorization import Authorization, OAuthSettings
-
-    settings = OAuthSettings(
-        client_id=oauth.client_id,
-        client_secret=oauth.client_secret,
-        client_auth=oauth.client_auth,
-        client_metadata_url=oauth.client_metadata_url,
-        redirect_port=oauth.redirect_port,
-        scopes=oauth.scopes,
-        grant=oauth.grant,
-        private_key=oauth.private_key,
-        signing_alg=oauth.signing_alg,
-        token_store=oauth.store,
-        issuer=oauth.issuer,
-        allow_http=oauth.allow_http,
-        open_browser=oauth.open_browser,
-        interactive=oauth.interactive,
-        refresh_token=oauth.refresh_token,
-        consent_seconds=oauth.consent_seconds,
-    )
-    return Authorization(
-        server_url=spec.url,
-        http=http,
-        version=spec.protocol or NEWEST_HANDSHAKE.version,
-        settings=settings,
-        show=oauth.show,
-        authorize=oauth.consent,
-    )
 
 
 class TokensOfFunction:

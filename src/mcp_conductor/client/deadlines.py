@@ -40,11 +40,6 @@ class Waiting:
             self._watch(deadline)
         return reply
 
-    def settle(self, exchange: Exchange) -> None:
-        reply = self.replies.pop(exchange.request.id, None)
-        if reply is not None:
-            reply.settle(exchange)
-
     def extend(self, request: Message) -> None:
         """REQUEST makes progress: its time starts again."""
         reply = self.replies.get(request.id)
@@ -64,9 +59,6 @@ class Waiting:
                 reply.deadline = now + reply.seconds
             if (first := min(reply.deadline for reply in self.replies.values())) < math.inf:
                 self._watch(first)
-
-    def forget(self, identity: Id) -> None:
-        self.replies.pop(identity, None)
 
     def fail_all(self, error: Callable[[str], Exception]) -> None:
         """No request will be answered; ERROR makes the reason from the method."""

@@ -126,12 +126,8 @@ class Wire:
         finally:
             self._stray = None
 
-    def send(self, message: Message) -> None:
-        """Send MESSAGE, and wait for nothing."""
-        self._send(message)
-
-    def _send(self, message: Message) -> float:
-        """Send MESSAGE: the time of it."""
+    def send(self, message: Message) -> float:
+        """Send MESSAGE, and wait for nothing: the time of it."""
         self._begun = self._begun or message.method not in _OPENINGS
         # First the server gets its work, then we do our book-keeping; no reply is heard before we return to the loop.
         heads: list[tuple[str, int | None]] = []
@@ -261,7 +257,9 @@ class Wire:
         if exchange is not None:
             self._unasked = self._unasked_bytes = 0
             self._unasked_from = self.transcript.mark
-            self._waiting.settle(exchange)
+            reply = self._waiting.replies.pop(exchange.request.id, None)
+            if reply is not None:
+                reply.settle(exchange)
             return
         self._unasked += 1
         self._unasked_bytes += len(message.text)
@@ -347,13 +345,13 @@ class Wire:
             )
         if message.id is None or message.id in self._waiting.replies:
             raise UsageError(f"a request needs an id that no open request has: {excerpt(message, self.redact)}")
-        self._ledger.sent(message, self._send(message))
+        self._ledger.sent(message, self.send(message))
         return self._waiting.add(message, self._timeout if timeout is None else timeout)
 
     def _give_up(self, request: Message, reason: str) -> None:
         if request.id is None:
             return
-        self._waiting.forget(request.id)
+        self._waiting.replies.pop(request.id, None)
         if self._ledger.lost(request.id, self._now()) is None:
             return
         self._transport.abandon(request.id)

@@ -48,11 +48,6 @@ def _coerce_all(name: str, texts: list[str], schema: Any, root: Any) -> Any:
     return [_coerce(name, text, items_of(some), root) for text in texts]
 
 
-def coerce(name: str, text: str, schema: Any) -> Any:
-    """TEXT as SCHEMA wants it; NAME is for the message when it cannot be."""
-    return _coerce(name, text, schema, schema)
-
-
 def _coerce(name: str, text: str, schema: Any, root: Any) -> Any:
     some = parts(schema, root)
     choices = choices_of(some)

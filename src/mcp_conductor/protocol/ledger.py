@@ -6,12 +6,14 @@ Used live by Session and offline on a recorded Transcript, so that both give the
 from typing import Any, NamedTuple
 
 from mcp_conductor.protocol import Id
+from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.message import Message, render
 from mcp_conductor.text.visible import cut
 
 _NOTICES = 1_000_000  # characters of the progress of one request that are kept
 _MESSAGE = 100  # for each message, however short
 _LONGEST_ID = 80  # that is shown
+SUBSCRIPTION = f"{META}subscriptionId"
 _TOKEN = "progressToken"
 _new_tuple = tuple.__new__
 
@@ -133,6 +135,18 @@ def progress_token(raw: Any) -> str | int | None:
     params = raw.get("params") if isinstance(raw, dict) else None
     meta = params.get("_meta") if isinstance(params, dict) else None
     return _token(meta.get(_TOKEN)) if isinstance(meta, dict) else None
+
+
+def id_key(identity: object) -> tuple[type, object] | None:
+    """IDENTITY as a key: to Python, 1 is 1.0 and true, but these are other ids."""
+    known = isinstance(identity, (str, int, float)) and not isinstance(identity, bool)
+    return (type(identity), identity) if known else None
+
+
+def subscription_key(message: Message) -> tuple[type, object] | None:
+    """The subscription that a notification belongs to, as a key."""
+    meta = message.params.get("_meta")
+    return id_key(meta.get(SUBSCRIPTION)) if isinstance(meta, dict) else None
 
 
 def _token(value: Any) -> str | int | None:

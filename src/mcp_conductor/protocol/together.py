@@ -1,4 +1,4 @@
-"""Many messages, read together: in half the time, and with one object for each key that they have in common.
+"""Many messages, read together: in less time and memory, with one object for each key that they have in common.
 
 The decoder of Python knows a key again within one text only. Messages have the same few keys, which are a third of the
 memory that they take. So many texts are read as one array.

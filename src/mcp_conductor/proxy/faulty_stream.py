@@ -11,6 +11,7 @@ from itertools import groupby
 from time import monotonic
 
 from mcp_conductor.protocol.budgets import DEFAULT
+from mcp_conductor.protocol.line_splitter import LineSplitter
 from mcp_conductor.protocol.message import Message, compact, decode
 from mcp_conductor.protocol.transcript import Frame, Source
 from mcp_conductor.proxy.spoiling import PlannedFault, Spoiling, parts_of, spoiled_text
@@ -19,7 +20,6 @@ from mcp_conductor.recording.format import Entry
 from mcp_conductor.recording.writer import RecordingWriter
 from mcp_conductor.server.faults import Side
 from mcp_conductor.server.spoiled_reply import STDOUT
-from mcp_conductor.transport.line_splitter import LineSplitter
 
 _MOST_HELD = 64 << 20
 _LONGEST_LINE = DEFAULT.message_bytes

@@ -1,10 +1,10 @@
 """What passes a relay, as frames of a recording: each line of a stream is one."""
 
 from mcp_conductor.protocol.budgets import DEFAULT
+from mcp_conductor.protocol.line_splitter import LineSplitter
 from mcp_conductor.protocol.transcript import Frame, Source
 from mcp_conductor.recording.format import Entry
 from mcp_conductor.recording.writer import RecordingWriter
-from mcp_conductor.transport.line_splitter import LineSplitter
 
 _LONGEST_LINE = DEFAULT.message_bytes
 

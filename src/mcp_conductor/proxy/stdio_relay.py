@@ -10,13 +10,13 @@ A stream may do more than pass on (`faulty_stream`): hold something back until i
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from signal import SIGTERM, Signals
+from signal import SIGTERM
 from subprocess import PIPE, Popen
 from time import monotonic, sleep
 from typing import IO
 
 from mcp_conductor import posix
-from mcp_conductor.errors import TransportError, UsageError
+from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.server_spec import StdioSpec
 from mcp_conductor.protocol.transcript import Source
 from mcp_conductor.proxy.recorder import StreamRecorder
@@ -40,13 +40,10 @@ def start(spec: StdioSpec, environ: Mapping[str, str]) -> "Popen[bytes]":
     env = {**environ, **spec.env}
     try:
         return Popen(spec.command, stdin=PIPE, stdout=PIPE, stderr=PIPE, bufsize=0, cwd=spec.cwd, env=env, **apart)
-    except OSError as error:
-        from mcp_conductor.transport.start_hints import start_hint
+    except (OSError, ValueError) as error:
+        from mcp_conductor.transport.start_hints import start_error
 
-        hint = start_hint(spec.command[0], spec.cwd, error)
-        raise TransportError(f"cannot start {spec.command[0]!r}: {error.strerror}", hint=hint) from error
-    except ValueError as error:  # a NUL in a word
-        raise TransportError(f"cannot start {spec.command[0]!r}: {error}") from error
+        raise start_error(spec, error) from error
 
 
 def relay(
@@ -73,7 +70,7 @@ def relay(
     code = _Relay(server, streams, is_interrupted).run()
     for each in streams:
         each.recorder.end()
-    writer.add("process", "was killed" if server.returncode is None else how_it_ended(server.returncode))
+    writer.add("process", "was killed" if server.returncode is None else posix.how_it_ended(server.returncode))
     return code
 
 
@@ -87,15 +84,6 @@ def end_rest(leader: int) -> None:
         until = monotonic() + _REST_SECONDS
         while posix.group_lives(leader) and monotonic() < until:
             sleep(_LOOK_SECONDS)
-
-
-def how_it_ended(code: int) -> str:
-    """What a recording says of a process that ended with CODE."""
-    if code >= 0:
-        return f"exited with code {code}"
-    with suppress(ValueError):
-        return f"ended by {Signals(-code).name}"
-    return f"ended by signal {-code}"
 
 
 class Stream:

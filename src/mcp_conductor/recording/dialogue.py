@@ -11,7 +11,7 @@ from sys import intern
 from typing import Any, Literal, NamedTuple
 
 from mcp_conductor.protocol import Id, Json
-from mcp_conductor.protocol.ledger import progress_token
+from mcp_conductor.protocol.ledger import id_key, progress_token
 from mcp_conductor.protocol.message import Message, compact
 from mcp_conductor.protocol.together import Unread
 from mcp_conductor.protocol.transcript import Frame, decoded, spoken
@@ -100,11 +100,11 @@ class Dialogue:
             now.sent(asked, progress_token(message.raw))
         elif message.kind == "notification":
             self.moments.append(Moment("notification", None, message))
-            if message.method == _CANCELLED and (known := now.by_id.get(_key(message.params.get("requestId")))):
+            if message.method == _CANCELLED and (known := now.by_id.get(id_key(message.params.get("requestId")))):
                 known.cancelled = True
                 now.story.append(known)
         elif message.kind in ("result", "error"):
-            if (question := now.questions.pop(_key(message.id), None)) is not None:
+            if (question := now.questions.pop(id_key(message.id), None)) is not None:
                 question.answer = message
                 self.moments.append(Moment("answer", None, message))
         else:
@@ -112,7 +112,7 @@ class Dialogue:
 
     def _server_said(self, message: Message, at: float, now: "_Open") -> None:
         if message.kind in ("result", "error", "invalid"):
-            asked = now.by_id.pop(_key(message.id), None)
+            asked = now.by_id.pop(id_key(message.id), None)
             if asked is not None:
                 reply = Unread.of(message)
                 asked.reply, asked.seconds = reply, at - asked.at
@@ -124,10 +124,10 @@ class Dialogue:
         elif message.kind == "request":
             question = Question(message)
             self.questions.append(question)
-            now.questions[_key(message.id)] = question
+            now.questions[id_key(message.id)] = question
             now.story.append(question)
         elif message.method == _PROGRESS:
-            if (asked := now.by_token.get(_key(message.params.get("progressToken")))) is not None:
+            if (asked := now.by_token.get(id_key(message.params.get("progressToken")))) is not None:
                 asked.progress.append(message)
         else:
             self.notices.append(message)
@@ -166,16 +166,10 @@ class _Open:
         self.story: list[Asked | Question | Message] = []
 
     def sent(self, asked: Asked, token: Id | None) -> None:
-        self.by_id[_key(asked.request.id)] = asked
+        self.by_id[id_key(asked.request.id)] = asked
         self.story.append(asked)
         if token is not None:
-            self.by_token[_key(token)] = asked
-
-
-def _key(identity: object) -> tuple[type, object] | None:
-    """IDENTITY as a key: 1 and "1" are two ids."""
-    known: Id | None = identity if isinstance(identity, (str, int)) else None
-    return None if known is None else (type(known), known)
+            self.by_token[id_key(token)] = asked
 
 
 def shown_request(method: str, params: Mapping[str, Any]) -> str:

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 from fnmatch import fnmatchcase
 
-from mcp_conductor.protocol.dialect import META
-from mcp_conductor.protocol.ledger import progress_token
+from mcp_conductor.protocol.ledger import id_key, progress_token, subscription_key
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.recording.format import CLIENT_LEFT, Entry
 from mcp_conductor.values import dataclass
@@ -219,9 +218,9 @@ class Selection:
         exchange = _Exchange(None if undecided else wanted, parent)
         self._attach(line, exchange)
         known = session.listening if message.method == _STAYS_OPEN else session.open
-        known[side, _key(message.id)] = exchange
+        known[side, id_key(message.id)] = exchange
         if (token := progress_token(message.raw)) is not None:
-            exchange.token = side, _key(token)
+            exchange.token = side, id_key(token)
             session.tokens[exchange.token] = exchange
         return exchange
 
@@ -230,21 +229,21 @@ class Selection:
         other = "server" if side == "client" else "client"
         known: _Exchange | None = None
         if message.method == "notifications/cancelled":
-            key = side, _key(message.params.get("requestId"))
+            key = side, id_key(message.params.get("requestId"))
             known = session.open.get(key) or session.listening.get(key)
             if known is not None:
                 known.cancelled = True
         elif message.method == "notifications/progress":
-            known = session.tokens.get((other, _key(message.params.get("progressToken"))))
+            known = session.tokens.get((other, id_key(message.params.get("progressToken"))))
         elif side == "server":
-            known = session.listening.get((other, _subscription(message))) or session.posted(line.entry.exchange)
+            known = session.listening.get((other, subscription_key(message))) or session.posted(line.entry.exchange)
         exchange = _Exchange(wanted, known)
         self._attach(line, exchange)
         return exchange
 
     def _reply(self, message: Message, line: Line, session: _Session, asked: str) -> _Exchange:
         """MESSAGE answers a request of the side ASKED, or it is not a message at all."""
-        key = asked, _key(message.id)
+        key = asked, id_key(message.id)
         exchange = session.open.pop(key, None) or session.listening.pop(key, None)
         if exchange is None:
             exchange = _Exchange(self._wants_faults and message.problem is not None)
@@ -290,17 +289,6 @@ class Selection:
             for exchange in [each for one in known for each in (*one.open.values(), *one.listening.values())]:
                 self._held -= sum(len(line.entry.frame.text) for line in exchange.lines[1:])
                 del exchange.lines[1:]
-
-
-def _key(identity: object) -> object:
-    """An id as a key: 1 as text is another id, and to Python 1 is true."""
-    return type(identity).__name__, str(identity)
-
-
-def _subscription(message: Message) -> object:
-    """The subscription that a notification belongs to, as a key."""
-    meta = message.params.get("_meta")
-    return _key(meta.get(f"{META}subscriptionId")) if isinstance(meta, dict) else None
 
 
 def _is_wrong(reply: Message) -> bool:

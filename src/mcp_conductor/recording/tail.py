@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.reading import open_file
+from mcp_conductor.protocol.line_splitter import LineSplitter
 from mcp_conductor.recording.format import Entry, Header
 from mcp_conductor.recording.reader import LineReader
 from mcp_conductor.values import dataclass
@@ -87,8 +88,7 @@ class RecordingTail:
     def _begin(self) -> None:
         self._offset = 0
         self._opening = b""
-        self._rest: list[bytes] = []  # the parts of a line that is not whole yet
-        self._size = 0  # of these
+        self._split = LineSplitter()
         self._lines = LineReader()
 
     def _begins_again(self, file: BinaryIO) -> bool:
@@ -104,21 +104,15 @@ class RecordingTail:
         return False
 
     def _found_in(self, data: bytes) -> Iterator[Header | Entry]:
-        *whole, rest = data.split(b"\n")
-        for end in whole:
-            line = b"".join((*self._rest, end, b"\n"))
-            self._rest, self._size = [], 0
+        for line in self._split.feed(data):
             try:
-                found = self._lines.take(line)
+                found = self._lines.take(line + b"\n")
             except UnicodeDecodeError as error:
                 raise UsageError(f"{self._shown} is not a recording: it is not UTF-8") from error
             if isinstance(found, (Header, Entry)):
                 yield found
-        self._size += len(rest)
-        if self._size > _LONGEST_LINE:
+        if self._split.waiting() > _LONGEST_LINE:
             raise UsageError(f"{self._shown} is not a recording: it has a line of more than 400 MB")
-        if rest:
-            self._rest.append(rest)
 
 
 def _read_at(file: BinaryIO, offset: int, most: int) -> bytes:

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.compose import compose_error
 from mcp_conductor.protocol.dialect import INTERNAL_ERROR
-from mcp_conductor.protocol.ledger import progress_token
+from mcp_conductor.protocol.ledger import SUBSCRIPTION, progress_token
 from mcp_conductor.protocol.message import Message, parse
 from mcp_conductor.recording.dialogue import shown_request
 from mcp_conductor.replaying.matching import Conversation, Pool
-from mcp_conductor.replaying.recorded_calls import SUBSCRIPTION, RecordedCall, Step
+from mcp_conductor.replaying.recorded_calls import RecordedCall, Step
 from mcp_conductor.server.client import Client, Send
 from mcp_conductor.server.definitions import AskFailed
 from mcp_conductor.server.state import Subscriber

@@ -9,14 +9,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 from typing import Any, Literal, NamedTuple
 
-from mcp_conductor.protocol.dialect import META
-from mcp_conductor.protocol.ledger import progress_token
+from mcp_conductor.protocol.ledger import id_key, progress_token, subscription_key
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.recording.format import CLIENT_LEFT, FIRST_SESSION, Entry
 from mcp_conductor.values import dataclass
 
 LISTEN = "subscriptions/listen"
-SUBSCRIPTION = f"{META}subscriptionId"
 _CANCELLED = "notifications/cancelled"
 _PROGRESS = "notifications/progress"
 # What a client says by the way: nothing follows from it that a replay should wait for.
@@ -81,7 +79,7 @@ def recorded_calls(entries: Iterable[Entry]) -> list[RecordedCall]:
     """The calls in ENTRIES, which are those of one conversation."""
     spoken = [entry for entry in entries if entry.frame.source in ("client", "server") or _leaves(entry)]
     # Messages are read twice rather than kept: parsed, they take many times the memory of their texts.
-    said = _Said({_key(each.id) for entry in spoken for each in entry.frame.messages() if _is_reply(entry, each)})
+    said = _Said({id_key(each.id) for entry in spoken for each in entry.frame.messages() if _is_reply(entry, each)})
     for entry in spoken:
         said.over |= _leaves(entry)
         for message in entry.frame.messages():
@@ -113,7 +111,7 @@ class _Said:
         if message.kind == "request":
             self._begin(message, entry)
         elif message.kind == "notification" and message.method == _CANCELLED:
-            key = _key(message.params.get("requestId"))
+            key = id_key(message.params.get("requestId"))
             self._open.pop(key, None)
             if (call := self._waiting.get(key)) is not None:
                 call.cancelled = True
@@ -121,13 +119,13 @@ class _Said:
         elif message.kind == "notification" and message.method not in _NO_CAUSE:
             self._last = RecordedCall(message.text, message.method, at, is_request=False)
             self.calls.append(self._last)
-        elif message.kind in ("result", "error") and (known := self._asked.pop(_key(message.id), None)):
+        elif message.kind in ("result", "error") and (known := self._asked.pop(id_key(message.id), None)):
             known[0].add("answered", None, at, question=known[1])
 
     def _begin(self, message: Message, entry: Entry) -> None:
         call = RecordedCall(message.text, message.method, entry.frame.at, is_request=True)
         self.calls.append(call)
-        key = _key(message.id)
+        key = id_key(message.id)
         for early, _ in self._early:
             call.add("say", early, call.at)
         self._early.clear()
@@ -140,7 +138,7 @@ class _Said:
         if entry.exchange is not None:
             self._by_exchange[entry.exchange] = key, call
         if (token := progress_token(message.raw)) is not None:
-            self._by_token[_key(token)] = call
+            self._by_token[id_key(token)] = call
 
     def by_server(self, message: Message, entry: Entry) -> None:
         at = entry.frame.at
@@ -149,15 +147,15 @@ class _Said:
         elif message.kind != "notification":
             self._reply(message, entry)
         elif message.method == _PROGRESS:
-            call = self._by_token.get(_key(message.params.get("progressToken")))
+            call = self._by_token.get(id_key(message.params.get("progressToken")))
             if call is not None:
                 call.add("progress", message, at)
         elif message.method == _CANCELLED:
-            known = self._asked.pop(_key(message.params.get("requestId")), None)
+            known = self._asked.pop(id_key(message.params.get("requestId")), None)
             if known is not None:
                 known[0].add("withdraw", None, at, question=known[1])
         elif (owner := self._owner(entry)) is not None:
-            owner.add("say", message, at, listening=self._listening.get(_subscription(message)))
+            owner.add("say", message, at, listening=self._listening.get(subscription_key(message)))
         else:
             self._early.append((message, at))
 
@@ -166,11 +164,11 @@ class _Said:
         if owner is None or self.over or message.problem is not None:  # the client has said nothing yet, or has left
             return
         owner.questions += 1
-        self._asked[_key(message.id)] = owner, owner.questions
+        self._asked[id_key(message.id)] = owner, owner.questions
         owner.add("ask", message, entry.frame.at, question=owner.questions)
 
     def _reply(self, message: Message, entry: Entry) -> None:
-        key: object = _key(message.id)
+        key: object = id_key(message.id)
         at = entry.frame.at
         if key is None and entry.exchange is not None:  # HTTP tells what an error without an id is about
             key = self._by_exchange.get(entry.exchange, (None,))[0]
@@ -204,14 +202,3 @@ def _leaves(entry: Entry) -> bool:
 
 def _is_reply(entry: Entry, message: Message) -> bool:
     return entry.frame.source == "server" and message.kind in ("result", "error", "invalid")
-
-
-def _subscription(message: Message) -> object:
-    meta = message.params.get("_meta")
-    return _key(meta.get(SUBSCRIPTION)) if isinstance(meta, dict) else None
-
-
-def _key(identity: object) -> tuple[type, object] | None:
-    """IDENTITY as a key: 1 and "1" are two ids."""
-    known = isinstance(identity, (str, int, float)) and not isinstance(identity, bool)
-    return (type(identity), identity) if known else None

@@ -18,12 +18,13 @@ from mcp_conductor.protocol.dialect import (
     NEWEST_HANDSHAKE,
     Dialect,
 )
+from mcp_conductor.protocol.ledger import SUBSCRIPTION
 from mcp_conductor.protocol.message import Message, compact
 from mcp_conductor.replaying.discovery import discovered
 from mcp_conductor.replaying.matching import Pool
 from mcp_conductor.replaying.nearest import why_missing
 from mcp_conductor.replaying.playing import Listening, Playing, Talk
-from mcp_conductor.replaying.recorded_calls import LISTEN, SUBSCRIPTION, RecordedCall
+from mcp_conductor.replaying.recorded_calls import LISTEN, RecordedCall
 from mcp_conductor.server.call import Call
 from mcp_conductor.server.client import Client, Send
 from mcp_conductor.server.config import ServerConfig, TransportConfig

@@ -16,13 +16,13 @@ from mcp_conductor.errors import ConductorError, TransportError
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.compose import compose, compose_reply
 from mcp_conductor.protocol.dialect import DIALECTS, INTERNAL_ERROR, METHOD_NOT_FOUND, NEWEST_MODERN, named_in
-from mcp_conductor.protocol.ledger import progress_token
+from mcp_conductor.protocol.ledger import SUBSCRIPTION, progress_token
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
 from mcp_conductor.replaying.matching import is_modern
 from mcp_conductor.replaying.playing import renamed
-from mcp_conductor.replaying.recorded_calls import LISTEN, SUBSCRIPTION
+from mcp_conductor.replaying.recorded_calls import LISTEN
 from mcp_conductor.server.client import Client, Send
 from mcp_conductor.server.definitions import AskFailed
 from mcp_conductor.text.redaction import Redactor

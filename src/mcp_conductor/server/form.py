@@ -6,22 +6,15 @@ closes by itself when no client does.
 
 import asyncio
 from collections.abc import Iterable
-from contextlib import suppress
 from urllib.parse import parse_qs
 
 from mcp_conductor.server.identity import new_token
+from mcp_conductor.transport.browser_pages import BrowserPages, Page, Request
 
 FORM_SECONDS = 300.0
-_VISIT_SECONDS = 10.0
-_MOST_VISITS = 16
 _LARGEST_BODY = 64 * 1024
-_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>MCP Conductor</title>
-<body style="font: 1.2em sans-serif; margin: 4em">{body}</body></html>
-"""
 _FORM = """<form method="post"><label>Value: <input name="value" required autofocus></label>
 <button>Submit</button></form>"""
-_DONE = "<p>Submitted. You can close this window.</p>"
-_REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 413: "Content Too Large"}
 
 
 class Forms:
@@ -49,11 +42,10 @@ class Form:
         self.url = ""
         self._registry = registry
         self._value: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-        self._visits: set[asyncio.Task[None]] = set()
+        self._pages = BrowserPages(self._answer)
 
     async def listen(self) -> None:
-        self._server = await asyncio.start_server(self._visit, "127.0.0.1", 0)
-        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/{self.id}"
+        self.url = f"{await self._pages.listen(0)}/{self.id}"
         self._registry[self.id] = self
         self._expiry = asyncio.get_running_loop().call_later(FORM_SECONDS, self.close)
 
@@ -64,67 +56,24 @@ class Form:
     def close(self) -> None:
         self._registry.pop(self.id, None)
         self._expiry.cancel()
-        self._server.close()
-        for visit in self._visits:
-            visit.cancel()
-        if not self._value.done():
-            self._value.set_result(None)
+        self._pages.close()
+        self._settle(None)
 
-    async def _visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        if task is None or len(self._visits) >= _MOST_VISITS:
-            writer.close()
-            return
-        self._visits.add(task)
-        try:
-            with suppress(OSError, TimeoutError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-                async with asyncio.timeout(_VISIT_SECONDS):
-                    await self._serve(reader, writer)
-        finally:
-            self._visits.discard(task)
-            writer.close()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        status, page, value = await self._answer(reader)
-        writer.write(_response(status, page))
-        await writer.drain()
-        writer.close()
-        await writer.wait_closed()
-        # Only now: the code that waits for the value closes the form at once, and the user should see the page.
-        if value is not None and not self._value.done():
-            self._value.set_result(value)
-
-    async def _answer(self, reader: asyncio.StreamReader) -> tuple[int, str, str | None]:
-        """Status, page, and the value that was submitted."""
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-        method, target, _ = head.split("\r\n", 1)[0].split(" ", 2)
-        if target != f"/{self.id}" or method not in ("GET", "POST"):
-            return 404, "<p>There is nothing here.</p>", None
-        if method == "GET":
-            return 200, _FORM, None
-        length = _length(head)
+    async def _answer(self, request: Request) -> Page:
+        if request.target != f"/{self.id}" or request.method not in ("GET", "POST"):
+            return Page("404 Not Found", "<p>There is nothing here.</p>")
+        if request.method == "GET":
+            return Page("200 OK", _FORM)
+        length = next((int(value) for name, value in request.headers if name == "content-length"), 0)
         if length > _LARGEST_BODY:
-            return 413, "<p>That is too much.</p>", None
-        body = (await reader.readexactly(length)).decode()
+            return Page("413 Content Too Large", "<p>That is too much.</p>")
+        body = (await request.reader.readexactly(length)).decode()
         values = parse_qs(body, keep_blank_values=True, max_num_fields=10).get("value")
         if values is None:
-            return 400, "<p>There is no value in it.</p>", None
-        return 200, _DONE, values[0]
+            return Page("400 Bad Request", "<p>There is no value in it.</p>")
+        done = "<p>Submitted. You can close this window.</p>"
+        return Page("200 OK", done, on_sent=lambda: self._settle(values[0]))
 
-
-def _length(head: str) -> int:
-    for line in head.split("\r\n")[1:]:
-        name, _, value = line.partition(":")
-        if name.lower() == "content-length":
-            return int(value)
-    return 0
-
-
-def _response(status: int, page: str) -> bytes:
-    body = _PAGE.format(body=page).encode()
-    head = (
-        f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: text/html; charset=utf-8\r\n"
-        f"Content-Length: {len(body)}\r\nCache-Control: no-store\r\nReferrer-Policy: no-referrer\r\n"
-        "X-Frame-Options: DENY\r\nConnection: close\r\n\r\n"
-    )
-    return head.encode() + body
+    def _settle(self, value: str | None) -> None:
+        if not self._value.done():
+            self._value.set_result(value)

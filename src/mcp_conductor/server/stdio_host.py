@@ -18,6 +18,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.budgets import DEFAULT
 from mcp_conductor.protocol.compose import compose_error
 from mcp_conductor.protocol.dialect import INVALID_REQUEST, META
+from mcp_conductor.protocol.line_splitter import LineSplitter
 from mcp_conductor.protocol.message import Message, compact, decode, members
 from mcp_conductor.protocol.size import size_text
 from mcp_conductor.server.client import Client, modern_client
@@ -68,7 +69,7 @@ class StdioHost:
         self._loop = asyncio.get_running_loop()
         self._writer = _Writer(sink, self._pressure)
         self._client = Client(self.send)
-        self._line_so_far = bytearray()
+        self._lines = LineSplitter()
         self._passing_over = False  # whether the rest of a line that was refused is still to come
         self._complained = False
         self._ended = self._loop.create_future()
@@ -133,37 +134,32 @@ class StdioHost:
         if not self._ended.done():
             self._ended.set_result(code)
         self._deafen()
-        if self._line_so_far:  # a last line without its end is a line
-            self._line(self._taken_line())
+        if rest := self._lines.rest():  # a last line without its end is a line
+            self._line(rest)
 
     def _take(self, chunk: bytes) -> None:
-        head, newline, rest = chunk.partition(b"\n")
-        if not self._passing_over:
-            self._line_so_far += head
-            if len(self._line_so_far) > DEFAULT.message_bytes:
-                self._refuse_line()
-        if not newline:
-            return
-        *lines, last = rest.split(b"\n")
-        self._writer.cork()
-        try:
-            self._line(self._taken_line())  # nothing is left of one that was refused
-            self._passing_over = False
-            for line in lines:
-                self._line(line)
-        finally:
-            self._writer.uncork()
-        self._line_so_far += last
-
-    def _taken_line(self) -> bytes:
-        line = bytes(self._line_so_far)
-        self._line_so_far.clear()
-        return line
+        lines = self._lines.feed(chunk)
+        if lines:
+            self._writer.cork()
+            try:
+                for line in lines:
+                    if self._passing_over:
+                        self._passing_over = False
+                    elif len(line) > DEFAULT.message_bytes:
+                        self._refuse_line()
+                    else:
+                        self._line(line)
+            finally:
+                self._writer.uncork()
+        if self._passing_over:
+            self._lines.clear()
+        elif self._lines.waiting() > DEFAULT.message_bytes:
+            self._lines.clear()
+            self._passing_over = True
+            self._refuse_line()
 
     def _refuse_line(self) -> None:
-        """Answer a line that is too long before its end has come, and forget what has come of it."""
-        self._line_so_far.clear()
-        self._passing_over = True
+        """Answer a line that is too long before its end has come."""
         limit = size_text(DEFAULT.message_bytes)
         self.send(self._without_id(Refusal(INVALID_REQUEST, f"the message is longer than {limit}")))
         if not self._complained:

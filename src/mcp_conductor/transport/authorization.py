@@ -65,35 +65,38 @@ CLIENT_NAME = "MCP Conductor"
 MOST_TRIES = 3
 _MOST_STEP_UPS = 2  # to the same scopes: with the first authorization that makes three
 _MOST_STEPS = 12  # to any scopes
-CONSENT_SECONDS = 300.0
 _SETTLED_SECONDS = 60.0  # a token that was accepted for so long was valid
 _PORT = 33418  # of the redirect URI if another program receives the redirect
 
+Consent = Callable[[str], Awaitable[str]]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OAuthSettings:
-    """What the user decides about authorization; all other values come from the servers."""
+class OAuth:
+    """Get a token as the server says, when it answers 401: by the user's consent in a browser, or by a secret.
 
+    STORE is a file in which tokens and registrations are kept for the next time; without it, they are forgotten.
+    """
+
+    store: str | None = None
     client_id: str | None = None  # of a client that was registered beforehand
     client_secret: str | None = field(default=None, repr=False)
-    client_auth: AuthMethod | None = None  # how the client authenticates; None: as the authorization server supports
+    client_auth: "AuthMethod | None" = None  # how the client authenticates; None: as the authorization server supports
     client_metadata_url: str | None = None  # a Client ID Metadata Document that describes us
-    client_name: str = CLIENT_NAME  # for dynamic registration
-    redirect_port: int | None = None
     scopes: tuple[str, ...] = ()
     grant: Literal["authorization_code", "client_credentials"] = "authorization_code"
     private_key: str | None = None  # a PEM file, to authenticate by private_key_jwt
-    signing_alg: SigningAlgorithm | None = None  # None: what fits the key
-    token_store: str | None = None  # a file; None: in memory
+    signing_alg: "SigningAlgorithm | None" = None  # None: what fits the key
     issuer: str | None = None  # the authorization server that may have the secret or a signature, wherever it is
     allow_http: bool = False  # also for authorization servers that are not on this machine
-    open_browser: bool = False
-    interactive: bool = True  # whether there is a user who can consent in a browser
-    refresh_token: str | None = field(default=None, repr=False)  # that the user has from elsewhere
-    consent_seconds: float = CONSENT_SECONDS  # how long the user may take
-
-
-Consent = Callable[[str], Awaitable[str]]
+    redirect_port: int | None = None
+    open_browser: bool = True
+    interactive: bool = True  # False: no user can consent; what needs none is used, or it fails
+    refresh_token: str | None = field(default=None, repr=False)  # that was got elsewhere, for client_id
+    consent_seconds: float = 300.0  # how long the user may take
+    show: Callable[[str], None] = print  # what the user must see, such as the page to visit
+    # Takes the URL of the page to visit, and returns where the browser was sent from there; None: we wait for that.
+    consent: Consent | None = None
 
 
 class Authorization:
@@ -105,18 +108,14 @@ class Authorization:
         server_url: str,
         http: HttpClient,
         version: str,
-        settings: OAuthSettings,
-        show: Callable[[str], None],
-        authorize: Consent | None = None,
+        oauth: OAuth,
     ) -> None:
         self.version = version  # the revision of MCP that is spoken; its rules hold
-        trust = Trust(server_url=server_url, issuer=settings.issuer, allow_http=settings.allow_http)
+        trust = Trust(server_url=server_url, issuer=oauth.issuer, allow_http=oauth.allow_http)
         self.steps = OAuthSteps()
         self._http = OAuthHttp(http, trust, self.steps)
-        self._settings = settings
-        self._show = show
-        self._authorize = authorize
-        self._store = TokenStore(server_url, settings.token_store)
+        self._oauth = oauth
+        self._store = TokenStore(server_url, oauth.store)
         self._grant = self._store.last()
         self._secrets: set[str] = set()
         self._lock = asyncio.Lock()
@@ -126,9 +125,9 @@ class Authorization:
         self._warned = False  # that the user's credentials go to a guessed place
         self._refusals = 0  # answers 401 since a token was taken
         self._step_ups: Counter[frozenset[str]] = Counter()  # answers 403, by the scopes that they want
-        self._given_refresh_token = settings.refresh_token  # until it was used
-        self._hide(settings.client_secret)
-        self._hide(settings.refresh_token)
+        self._given_refresh_token = oauth.refresh_token  # until it was used
+        self._hide(oauth.client_secret)
+        self._hide(oauth.refresh_token)
         if self._grant is not None:
             self._hide_grant(self._grant)
 
@@ -184,7 +183,7 @@ class Authorization:
             )
 
     async def _obtain(self, status: int, challenge: Challenge) -> Grant:
-        found = await discover(self._http, version=self.version, challenge=challenge, show=self._show)
+        found = await discover(self._http, version=self.version, challenge=challenge, show=self._oauth.show)
         grant = self._with_given_token(self._store.of(found.issuer), found)
         # A token that was refused although it is fresh will not get better by another refreshing.
         if status == 401 and grant.refresh_token is not None and not (self._refreshed and self._refusals > 1):
@@ -196,12 +195,12 @@ class Authorization:
         scopes = choose_scopes(
             challenge=challenge,
             resource_metadata=found.resource_metadata,
-            configured=self._settings.scopes,
+            configured=self._oauth.scopes,
             earlier=self._grant.scopes if self._grant and status == 403 else (),
         )
-        if self._settings.grant == "client_credentials" or self._has_only_credentials(found):
+        if self._oauth.grant == "client_credentials" or self._has_only_credentials(found):
             return await self._with_client_credentials(found, grant, scopes)
-        if not self._settings.interactive:
+        if not self._oauth.interactive:
             raise needs_a_user()
         return await self._with_consent(found, grant, with_offline_access(scopes, found.metadata, self._rules()))
 
@@ -210,16 +209,16 @@ class Authorization:
         token, self._given_refresh_token = self._given_refresh_token, None
         if token is None:
             return grant
-        known = self._store.entrusted_with(self._settings.client_id or "")
+        known = self._store.entrusted_with(self._oauth.client_id or "")
         self._http.trust.check_secret(found.issuer, known=known, doubt=found.doubt)
         return replace(grant, refresh_token=token)
 
     def _has_only_credentials(self, found: OAuthDiscovery) -> bool:
         """Whether the client can get a token by its own credentials, and there is no user who could."""
-        settings = self._settings
-        secret = settings.client_secret or settings.private_key
+        oauth = self._oauth
+        secret = oauth.client_secret or oauth.private_key
         offered = "client_credentials" in words(found.metadata.get("grant_types_supported"))
-        return not settings.interactive and settings.client_id is not None and bool(secret) and offered
+        return not oauth.interactive and oauth.client_id is not None and bool(secret) and offered
 
     async def _refresh(self, found: OAuthDiscovery, grant: Grant, refresh_token: str) -> Grant:
         """GRANT with a new access token; or with none at all, if the refresh token is no longer good."""
@@ -232,7 +231,7 @@ class Authorization:
         except OAuthRefused as refused:
             if not refused.refusal.error:  # a server in trouble: the token may still be good
                 raise
-            self._show(f"{refused.message}; a new authorization is needed")
+            self._oauth.show(f"{refused.message}; a new authorization is needed")
             forgotten = grant.registered and refused.refusal.error == "invalid_client"
             return replace(gone, client=None, registered=False) if forgotten else gone
         return _granted(grant, client, answer, grant.scopes)
@@ -273,18 +272,18 @@ class Authorization:
     @asynccontextmanager
     async def _redirects(self, grant: Grant) -> AsyncIterator[tuple[str, Consent]]:
         """The redirect URI, and what waits for the redirect."""
-        port = self._settings.redirect_port
-        if self._authorize is not None:
-            yield redirect_uri(port or _PORT), self._authorize
+        port = self._oauth.redirect_port
+        if self._oauth.consent is not None:
+            yield redirect_uri(port or _PORT), self._oauth.consent
             return
         earlier = urlsplit(grant.redirect_uri).port if grant.redirect_uri else None
         async with open_loopback(
-            port=port, prefer=earlier, show=self._show, open_browser=self._settings.open_browser
+            port=port, prefer=earlier, show=self._oauth.show, open_browser=self._oauth.open_browser
         ) as loopback:
             yield loopback.redirect_uri, loopback.authorize
 
     async def _consent(self, authorize: Consent, url: str, redirect: str) -> str:
-        seconds = self._settings.consent_seconds
+        seconds = self._oauth.consent_seconds
         self.steps.waiting = "the authorization in the browser did not end"
         try:
             async with asyncio.timeout(seconds):
@@ -321,10 +320,10 @@ class Authorization:
             )
         request = registration_request(
             found.metadata,
-            client_name=self._settings.client_name,
+            client_name=CLIENT_NAME,
             redirect_uris=[redirect],
             scopes=scopes,
-            method=self._settings.client_auth,
+            method=self._oauth.client_auth,
         )
         check_endpoints(self._http, found, "registration_endpoint")
         client, _ = await register(self._http, request, found.metadata)
@@ -334,15 +333,15 @@ class Authorization:
         return grant, client
 
     def _known_client(self, found: OAuthDiscovery, grant: Grant) -> OAuthClient | None:
-        settings, metadata = self._settings, found.metadata
-        if settings.client_id is not None:
-            has_key = settings.private_key is not None
-            if has_key or settings.client_secret is not None:
-                known = self._store.entrusted_with(settings.client_id)
+        oauth, metadata = self._oauth, found.metadata
+        if oauth.client_id is not None:
+            has_key = oauth.private_key is not None
+            if has_key or oauth.client_secret is not None:
+                known = self._store.entrusted_with(oauth.client_id)
                 self._http.trust.check_secret(found.issuer, known=known, doubt=found.doubt)
-            secret, method = settings.client_secret, settings.client_auth
-            return known_client(metadata, settings.client_id, secret, has_key=has_key, method=method)
-        document = settings.client_metadata_url
+            secret, method = oauth.client_secret, oauth.client_auth
+            return known_client(metadata, oauth.client_id, secret, has_key=has_key, method=method)
+        document = oauth.client_metadata_url
         if document is not None and metadata.get("client_id_metadata_document_supported") is True:
             if urlsplit(document).scheme != "https" or urlsplit(document).path in ("", "/"):
                 raise UsageError(f"a client metadata document must be an https URL with a path, not {document!r}")
@@ -352,13 +351,13 @@ class Authorization:
     async def _token(self, found: OAuthDiscovery, client: OAuthClient, form: dict[str, str]) -> Json:
         signed = None
         if client.auth_method == "private_key_jwt":
-            key, algorithm = self._settings.private_key or "", self._settings.signing_alg
+            key, algorithm = self._oauth.private_key or "", self._oauth.signing_alg
             signed = client_assertion(client.client_id, found.issuer, key_file=key, algorithm=algorithm)
             self._hide(signed)
         check_endpoints(self._http, found, "token_endpoint")
-        if not self._warned and (client.client_secret or signed) and self._settings.client_id is not None:
+        if not self._warned and (client.client_secret or signed) and self._oauth.client_id is not None:
             self._warned = True
-            warn_of_guess(found, self._show)
+            warn_of_guess(found, self._oauth.show)
         request = token_request(found.metadata, client, form, assertion=signed)
         return await ask_for_token(self._http, request, hiding=self._secrets)
 

@@ -28,6 +28,8 @@ _NO_VALUE_OF_OURS = re.compile(rb"[\0\r\n\v\f]|^[ \t]|[ \t]$")
 _TARGET = re.compile(rb"[!-~]+")
 _LENGTH = re.compile(rb"[0-9]{1,18}")
 _LAST_CHUNK = b"\r\n0\r\n\r\n"  # and what ends the one before
+_STRICT_BLANK_LINE = re.compile(rb"\r\n\r\n")
+_STRICT_CHUNK_LINE = re.compile(rb"([0-9A-Fa-f]{1,15})(?:;[\t -~\x80-\xff]*)?")
 _CHUNK_LINE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\0\r\n]*)?")
 
 
@@ -85,12 +87,12 @@ class Answer:
         self.begun = False  # whether any byte has come
         self._bodiless = bodiless
         self._tunnel = tunnel  # the request was CONNECT: there is no body if it was granted
-        self._waiting = b""  # the beginning of a head, a line or trailers
+        self._waiting = b""  # the beginning of a head
         self._head_bytes = 0
         self._interim = 0
-        self._left: int | None = None  # bytes of the body or of the chunk that are still to come; None: all that comes
+        self._left: int | None = None  # bytes of the body that are still to come; None: all that comes
         self._length = 0
-        self._chunk_state = ""  # what comes next in a body of chunks: line, data, end, trailers
+        self._chunks: ChunkedBody | None = None
 
     def feed(self, data: bytes) -> None:
         """Take DATA; what it has of the body is added to `body`. Raises NotHttp."""
@@ -102,8 +104,9 @@ class Answer:
             data = rest
         if self.ended:
             self.rest += data
-        elif self._chunk_state:
-            self._take_chunks(data)
+        elif self._chunks is not None:
+            self.rest = self._chunks.feed(data)
+            self.came, self.ended = self._chunks.came, self._chunks.ended
         elif data:
             self._take_plain(data)
 
@@ -115,7 +118,7 @@ class Answer:
             raise NotHttp("they break off")
         if self.ended:
             return
-        if self._chunk_state:
+        if self._chunks is not None:
             raise NotHttp("the server closed the connection within the chunks")
         if self._left is not None:
             raise NotHttp(f"the server closed the connection after {self.came} of {self._length} bytes")
@@ -163,7 +166,7 @@ class Answer:
         elif self._bodiless or head.status in (204, 304):
             self.ended = True
         elif head.chunked:
-            self._chunk_state = "line"
+            self._chunks = ChunkedBody(self.body)
         elif head.length is None:
             self.lasts = False
         else:
@@ -182,78 +185,95 @@ class Answer:
         self.came += len(data)
         self.body.append(data)
 
-    def _take_chunks(self, data: bytes) -> None:
+
+class ChunkedBody:
+    """A body in chunks. STRICT, as for requests: lines end in CRLF, and a size has no space behind it."""
+
+    def __init__(self, pieces: deque[bytes], *, strict: bool = False) -> None:
+        self.ended = False
+        self.came = 0  # bytes of the body so far
+        self._pieces = pieces  # where they are put
+        self._strict = strict
+        self._line = _STRICT_CHUNK_LINE if strict else _CHUNK_LINE
+        self._state = "line"  # what comes next: line, data, end, trailers
+        self._left = 0  # bytes of the chunk that are still to come
+        self._waiting = b""  # the beginning of a line or of trailers
+
+    def feed(self, data: bytes) -> bytes:
+        """Take DATA: what came after the end of the body. Raises NotHttp."""
         data = self._waiting + data if self._waiting else data
         self._waiting = b""
-        if self._chunk_state == "line" and self._is_one_chunk(data):
-            return
+        if self._state == "line" and self._is_one_chunk(data):
+            return b""
         place = 0
         while not self.ended and place < len(data):
-            if self._chunk_state == "data":
-                assert self._left is not None
+            if self._state == "data":
                 piece = data[place : place + self._left]
-                self.body.append(piece)
+                self._pieces.append(piece)
                 self.came += len(piece)
                 place += len(piece)
                 self._left -= len(piece)
                 if not self._left:
-                    self._chunk_state = "end"
+                    self._state = "end"
                 continue
             end = self._take_framing(data, place)
             if end is None:
                 self._waiting = data[place:]
-                return
+                return b""
             place = end
-        self.rest = data[place:]
+        return data[place:]
 
     def _is_one_chunk(self, data: bytes) -> bool:
         """Take DATA if it is one chunk and the end of the body, as most answers are; whether it is."""
-        if not data.endswith(_LAST_CHUNK) or (found := _CHUNK_LINE.match(data, 0, _MOST_CHUNK_LINE)) is None:
+        if not data.endswith(_LAST_CHUNK) or (found := self._line.match(data, 0, _MOST_CHUNK_LINE)) is None:
             return False
         begin, end = found.end() + 2, len(data) - len(_LAST_CHUNK)
         size = int(found[1], 16)
         if not size or begin + size != end or data[begin - 2 : begin] != b"\r\n":
             return False
-        self.body.append(data[begin:end])
+        self._pieces.append(data[begin:end])
         self.came += size
         self.ended = True
         return True
 
     def _take_framing(self, data: bytes, place: int) -> int | None:
         """Read what stands between chunks at PLACE; where it ends, or None if it is not complete."""
-        if self._chunk_state == "trailers":
+        if self._state == "trailers":
             return self._take_trailers(data, place)
         end = data.find(b"\r\n", place, place + _MOST_CHUNK_LINE)
-        if self._chunk_state == "end":
+        if self._state == "end":
             if data[place : place + 2] not in (b"\r\n", b"\r"):
                 raise NotHttp("a chunk is longer than its size says")
             if end >= 0:
-                self._chunk_state = "line"
+                self._state = "line"
             return None if end < 0 else end + 2
         if end < 0:
             too_long = len(data) - place >= _MOST_CHUNK_LINE
-            if too_long or b"\n" in data[place:] or not _CHUNK_LINE.match(data[place : place + 1]):
+            if too_long or b"\n" in data[place:] or not self._line.match(data[place : place + 1]):
                 raise NotHttp(f"illegal size of a chunk {_shown(data[place:])}")
             return None
-        found = _CHUNK_LINE.fullmatch(data, place, end)
+        found = self._line.fullmatch(data, place, end)
         if found is None:
             raise NotHttp(f"illegal size of a chunk {_shown(data[place:end])}")
         self._left = int(found[1], 16)
-        self._chunk_state = "data" if self._left else "trailers"
+        self._state = "data" if self._left else "trailers"
         return end + 2
 
     def _take_trailers(self, data: bytes, place: int) -> int | None:
         """Read trailers, which are dropped: they come too late to mean anything."""
-        empty = b"\r\n" if data[place : place + 1] == b"\r" else b"\n"
+        if self._strict:
+            empty, blank, newline = b"\r\n", _STRICT_BLANK_LINE, b"\r\n"
+        else:
+            empty, blank, newline = b"\r\n" if data[place : place + 1] == b"\r" else b"\n", _BLANK_LINE, b"\n"
         if data.startswith(empty, place):
             self.ended = True
             return place + len(empty)
-        found = _BLANK_LINE.search(data, place, place + MOST_HEAD_BYTES)
+        found = blank.search(data, place, place + MOST_HEAD_BYTES)
         if found is None:
             if len(data) - place >= MOST_HEAD_BYTES:
                 raise NotHttp(f"the trailers are longer than {MOST_HEAD_BYTES >> 10} KB")
             return None
-        _headers(data[place : found.start()].split(b"\n"))
+        _headers(data[place : found.start()].split(newline))
         self.ended = True
         return found.end()
 

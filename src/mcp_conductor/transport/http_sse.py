@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from urllib.parse import urljoin
 
 from mcp_conductor.bounded.turns import Pace
-from mcp_conductor.errors import ConductorError, HttpStatusError, MisnamedEvent, TransportError
+from mcp_conductor.errors import ConductorError, MisnamedEvent, TransportError
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.event_stream import Event, EventStream
@@ -24,7 +24,6 @@ from mcp_conductor.transport.http_client import Response
 GOODBYE_SECONDS = 2.0
 ANSWER_SECONDS = 1.0  # for an answer on the stream, where the POST has brought one already
 _MOST_DOUBTS = 1_000
-_MOST_READ = 10_000  # of a body that is shown
 
 
 @opens("sse")
@@ -135,9 +134,6 @@ class HttpSse:
         wait = asyncio.get_running_loop().call_later
         self._doubts.append(wait(ANSWER_SECONDS, self._listener.failed, message.id, refusal))
 
-    async def _refusal(self, what: str, response: Response) -> HttpStatusError:
-        return self._access.refusal(what, response, decode(await response.read()))
-
     async def _listen(self) -> None:
         exchange, headers = self._listener.begin_exchange(), [("Accept", "text/event-stream")]
         try:
@@ -153,7 +149,7 @@ class HttpSse:
 
     async def _hear(self, response: Response, exchange: int) -> None:
         if response.status != 200:
-            raise await self._refusal("GET", response)
+            raise self._access.refusal("GET", response, decode(await response.read()))
         if response.media_type != "text/event-stream":
             raise TransportError(
                 f"{self._access.url} answers with {response.media_type or 'no content type'}, not with events",

@@ -1,9 +1,20 @@
-"""What to do where a program cannot be started: often it is a file that another program has to run."""
+"""Why a program cannot be started, and what to do: often it is a file that another program has to run."""
 
 import errno
 import os
 
+from mcp_conductor.errors import TransportError
+from mcp_conductor.protocol.server_spec import StdioSpec
+
 _RUNS = {".py": "python", ".js": "node", ".mjs": "node", ".cjs": "node", ".sh": "sh"}
+
+
+def start_error(spec: StdioSpec, error: OSError | ValueError) -> TransportError:
+    """The error for ERROR, by which the server of SPEC could not be started."""
+    program = spec.command[0]
+    if isinstance(error, ValueError):  # a NUL in a word
+        return TransportError(f"cannot start {program!r}: {error}")
+    return TransportError(f"cannot start {program!r}: {error.strerror}", hint=start_hint(program, spec.cwd, error))
 
 
 def start_hint(program: str, directory: str | None, error: OSError) -> str | None:

@@ -6,7 +6,6 @@ timers and signals have their turn in between.
 
 import asyncio
 import os
-import signal
 import sys
 from collections import deque
 from collections.abc import AsyncIterator
@@ -19,10 +18,10 @@ from mcp_conductor.errors import StdioNotSupported, TransportError, way
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.budgets import DEFAULT, Budgets
 from mcp_conductor.protocol.dialect import Dialect
+from mcp_conductor.protocol.line_splitter import LineSplitter
 from mcp_conductor.protocol.message import Message, decode
 from mcp_conductor.protocol.server_spec import StdioSpec, supported_transports
 from mcp_conductor.transport import Authorize, Listener, finish, opens, processes
-from mcp_conductor.transport.line_splitter import LineSplitter
 from mcp_conductor.transport.processes import GRACE_SECONDS, Process
 
 if TYPE_CHECKING:
@@ -87,15 +86,12 @@ class StdioTransport:
         try:
             self._process = await self._started(spec)
             self.head_start = self._process.age
-        except OSError as error:
-            if spec.cwd and not os.path.isdir(spec.cwd):  # noqa: ASYNC240  # we have failed anyway
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and spec.cwd and not os.path.isdir(spec.cwd):  # noqa: ASYNC240  # we have failed anyway
                 raise TransportError(f"cannot start {name!r}: {spec.cwd!r} is not a directory") from error
-            from mcp_conductor.transport.start_hints import start_hint
+            from mcp_conductor.transport.start_hints import start_error
 
-            hint = start_hint(name, spec.cwd, error)
-            raise TransportError(f"cannot start {name!r}: {error.strerror}", hint=hint) from error
-        except ValueError as error:  # a NUL in a word
-            raise TransportError(f"cannot start {name!r}: {error}") from error
+            raise start_error(spec, error) from error
 
     async def _started(self, spec: StdioSpec) -> "Process | AsyncioProcess":
         if posix.HAS_SESSIONS:
@@ -123,7 +119,7 @@ class StdioTransport:
         if self._stdout.waiting() > self._budgets.message_bytes:
             from mcp_conductor.protocol.size import size_text
 
-            self._stdout.rest()
+            self._stdout.clear()
             longest = size_text(self._budgets.message_bytes)
             limit = way("--max-message-size", "Budgets(message_bytes=…)")
             self._tell_gone(f"the server sent a line longer than {longest} ({limit})")
@@ -210,13 +206,13 @@ class StdioTransport:
             return f"the server closed its {'stdin' if 1 in self._open_pipes else 'stdout'}"
         if code >= 0:
             return f"the server exited with code {code}"
-        return f"the server was killed by {_signal_name(-code)}"
+        return f"the server was killed by {posix.signal_name(-code)}"
 
     def _tell_bad_end(self) -> None:
         """Tell how the server ended by itself, unless it ended well."""
         code = self._process.returncode
         if code and not self._process.was_signalled:
-            self._listener.ended(f"exited with code {code}" if code > 0 else f"ended by {_signal_name(-code)}")
+            self._listener.ended(posix.how_it_ended(code))
 
     # What we tell it.
 
@@ -228,18 +224,16 @@ class StdioTransport:
             self._consider_gone()
         elif self._server_spoke:
             self._server_spoke = False
-            self._write(message.text)
+            self._process.write(f"{message.text}\n".encode(errors="surrogateescape"))
         else:
             self._loop.call_soon(self._flush)
             self._outbox.append(message.text)
 
-    def _write(self, lines: str) -> None:
-        self._process.write(f"{lines}\n".encode(errors="surrogateescape"))
-
     def _flush(self) -> None:
         if self._outbox:
-            self._write("\n".join(self._outbox))
-        self._outbox.clear()
+            lines = "\n".join([*self._outbox, ""])
+            self._process.write(lines.encode(errors="surrogateescape"))
+            self._outbox.clear()
         if self._process.unsent() > MOST_UNSENT:
             self._tell_gone(f"the server does not read its stdin: more than {MOST_UNSENT >> 20} MiB wait to be read")
 
@@ -327,10 +321,3 @@ def _found_on_path(command: tuple[str, ...]) -> tuple[str, ...]:
     import shutil
 
     return (shutil.which(command[0]) or command[0], *command[1:])
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from mcp_conductor.errors import UsageError
-from mcp_conductor.protocol.coercion import coerce, coerce_arguments
+from mcp_conductor.protocol.coercion import coerce_arguments
 from mcp_conductor.protocol.message import render
 
 STRING, INTEGER, NUMBER, BOOLEAN = ({"type": word} for word in ("string", "integer", "number", "boolean"))
@@ -16,12 +16,17 @@ def tool(member, **more):
     return {"type": "object", "properties": {"x": member}, **more}
 
 
+def coerced(text, schema, name="x"):
+    """TEXT as the argument called NAME, whose schema is SCHEMA."""
+    return coerce_arguments([(name, text)], {"properties": {name: schema}})[name]
+
+
 @pytest.mark.parametrize("text", ["5", "true", "null", "", " x ", '{"a":1}', "[1]", '"quoted"', "1e400"])
 @pytest.mark.parametrize(
     "schema", [STRING, {}, None, True, [], {"type": []}, {"type": "nonsense"}, {"type": ["string", "number"]}], ids=str
 )
 def test_text_stays_text_for_a_string_and_without_a_known_type(schema, text):
-    assert coerce("x", text, schema) == text
+    assert coerced(text, schema) == text
 
 
 @pytest.mark.parametrize(
@@ -46,13 +51,13 @@ def test_text_stays_text_for_a_string_and_without_a_known_type(schema, text):
     ],
 )
 def test_text_is_read_as_the_type_of_the_schema(schema, text, value):
-    result = coerce("x", text, schema)
+    result = coerced(text, schema)
     assert (result, type(result)) == (value, type(value) if not isinstance(value, float) else type(result))
 
 
 @pytest.mark.parametrize("text", ["1.10", "1e400", "9" * 5000, "0.12345678901234567890123"], ids=lambda text: text[:9])
 def test_no_digit_of_a_number_is_lost(text):
-    assert render(coerce("x", text, NUMBER)) == text
+    assert render(coerced(text, NUMBER)) == text
 
 
 @pytest.mark.parametrize(
@@ -90,7 +95,7 @@ def test_no_digit_of_a_number_is_lost(text):
 )
 def test_text_that_cannot_be_read_as_the_wanted_type_is_an_error_that_names_the_argument(schema, text):
     with pytest.raises(UsageError) as caught:
-        coerce("count", text, schema)
+        coerced(text, schema, "count")
     assert "argument 'count'" in caught.value.message
 
 
@@ -104,12 +109,12 @@ def test_text_that_cannot_be_read_as_the_wanted_type_is_an_error_that_names_the_
     ],
 )
 def test_no_digit_of_an_integer_is_lost(text):
-    assert render(coerce("x", text, INTEGER)) in (text, text.removesuffix(".0"), "1" + "0" * 23)
+    assert render(coerced(text, INTEGER)) in (text, text.removesuffix(".0"), "1" + "0" * 23)
 
 
 def test_digits_of_other_scripts_are_no_number():
     with pytest.raises(UsageError):
-        coerce("x", "1\u0662", NUMBER)
+        coerced("1\u0662", NUMBER)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +133,7 @@ def test_digits_of_other_scripts_are_no_number():
     ],
 )
 def test_elements_separated_by_commas_are_read_by_the_items_of_the_schema(items, text, value):
-    assert coerce("x", text, {"type": "array", "items": items}) == value
+    assert coerced(text, {"type": "array", "items": items}) == value
 
 
 @pytest.mark.parametrize(
@@ -147,7 +152,7 @@ def test_elements_separated_by_commas_are_read_by_the_items_of_the_schema(items,
     ],
 )
 def test_an_allowed_value_is_recognised_by_its_spelling(schema, text, value):
-    result = coerce("x", text, schema)
+    result = coerced(text, schema)
     assert (result, type(result)) == (value, type(value))
 
 
@@ -170,7 +175,7 @@ def test_an_allowed_value_is_recognised_by_its_spelling(schema, text, value):
     ],
 )
 def test_of_several_types_the_one_that_fits_is_taken(schema, text, value):
-    result = coerce("x", text, schema)
+    result = coerced(text, schema)
     assert (result, type(result)) == (value, type(value))
 
 
@@ -182,12 +187,12 @@ def test_of_several_types_the_one_that_fits_is_taken(schema, text, value):
     ],
 )
 def test_an_allowed_value_next_to_a_type_leaves_the_type_possible(schema, text, value):
-    assert coerce("x", text, schema) == value
+    assert coerced(text, schema) == value
 
 
 @pytest.mark.parametrize("kind", [5, True])
 def test_a_type_that_is_none_is_no_type(kind):
-    assert coerce("x", "5", {"type": kind}) == "5"
+    assert coerced("5", {"type": kind}) == "5"
 
 
 @pytest.mark.parametrize(
@@ -214,7 +219,7 @@ def test_a_reference_to_itself_to_nothing_or_elsewhere_leaves_text(reference):
 def test_references_that_meet_again_cost_no_exponential_time():
     defs = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(13)}
     began = time.perf_counter()
-    coerce("x", "5", {"$ref": "#/$defs/d0", "$defs": {**defs, "d13": INTEGER}})
+    coerce_arguments([("x", "5")], tool({"$ref": "#/$defs/d0"}, **{"$defs": {**defs, "d13": INTEGER}}))
     assert time.perf_counter() - began < 0.05
 
 

@@ -7,8 +7,8 @@ from mcp_conductor.checks.harness.client_record import ClientConnection, Ending
 from mcp_conductor.checks.harness.run_state import RunState
 from mcp_conductor.checks.harness.scripted_server import Disconnected, ScriptCall
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.line_splitter import LineSplitter
 from mcp_conductor.protocol.message import Message, compact, decode
-from mcp_conductor.transport.line_splitter import LineSplitter
 
 _LONGEST_LINE = 16 << 20
 _DIED = 3  # the exit code of a server that goes away

@@ -1,7 +1,7 @@
 """One connection of an HTTP/1.1 server: requests come in, and are answered one after another.
 
-The parser is a library's. What stands around it is ours, because faults have to reach the wire itself: to cut a
-connection in the middle of a chunk, to say nothing, to say it twice. And a framework would cost more than all we do.
+It is our own, because faults have to reach the wire itself: to cut a connection in the middle of a chunk, to say
+nothing, to say it twice. And a framework would cost more than all we do.
 """
 
 import asyncio
@@ -12,27 +12,15 @@ from collections.abc import Callable, Coroutine
 from dataclasses import field
 from typing import Any
 
-import httptools
-
 from mcp_conductor.bounded.direct import DirectTask
 from mcp_conductor.bounded.turns import read_in_pieces
 from mcp_conductor.protocol.dialect import INVALID_REQUEST
 from mcp_conductor.server.http.exchange import HttpExchange, HttpRefused
-from mcp_conductor.server.http.heads import (
-    ChunkedBody,
-    HeadBytes,
-    KnownHead,
-    KnownHeads,
-    check_head,
-    header_name,
-    parts_of,
-    without_offer,
-    written,
-)
+from mcp_conductor.server.http.heads import END, check_beginning, head_in, not_http
 from mcp_conductor.server.http.limits import LIMITS, Limits
+from mcp_conductor.transport.http_framing import ChunkedBody, NotHttp
 from mcp_conductor.values import dataclass
 
-_MOST_EMPTY_LINES = 100  # of one read, that are taken for the end of a body
 _AT_ONCE = struct.pack("ii", 1, 0)
 
 Serving = Coroutine[Any, Any, None]
@@ -46,7 +34,6 @@ class Connections:
     handle: Handler
     limits: Limits = LIMITS
     direct: bool = False  # whether handling a request needs no task (`DirectTask`)
-    known: KnownHeads = field(default_factory=KnownHeads)
     live: set["Connection"] = field(default_factory=set)
     refused: set["Connection"] = field(default_factory=set)  # those of them that were too many
     held: int = 0  # bytes of bodies that wait for their answers
@@ -71,7 +58,6 @@ class Connection(asyncio.Protocol):
         self.gone: asyncio.Future[None] = self._loop.create_future()
         self.idle_since: float | None = self._loop.time()  # None while a request is answered
         self._transport: asyncio.Transport
-        self._parser = httptools.HttpRequestParser(self)
         self._ends = False  # after the answer
         self._deaf = False  # what comes in is thrown away
         self._lingers_since: float | None = None
@@ -83,14 +69,12 @@ class Connection(asyncio.Protocol):
         self._read: HttpExchange | None = None  # the request whose body comes in
         self._read_mark = (0, 0.0)  # how much of it had come, and when
         self._length = 0  # of that body, if it is exact
-        self._framing = 0  # bytes around that body
-        self._chunks = ChunkedBody()
-        self._target = b""
-        self._headers: dict[str, list[str]] = {}
-        self._head = HeadBytes(self._limits.head_bytes)  # that is not complete yet
-        self._head_at_once = b""  # the last one, if it came in one piece
+        self._pieces: deque[bytes] = deque()  # of that body, if it comes in chunks
+        self._chunks: ChunkedBody | None = None
+        self._framing = 0  # bytes around the chunks
+        self._head = bytearray()  # that is not complete yet
         self._head_since: float | None = None
-        self._begins = True  # whether a request may begin here
+        self._is_last = False  # the client says that no other request follows
 
     def stop(self) -> None:
         """Take no more requests."""
@@ -167,12 +151,6 @@ class Connection(asyncio.Protocol):
             self._parse(data)
         except HttpRefused as refused:
             self._break_off(refused.status, refused.problem)
-        except httptools.HttpParserError as error:
-            cause = error.__context__
-            if isinstance(cause, HttpRefused):
-                self._break_off(cause.status, cause.problem)
-            else:
-                self._break_off(400, f"this is not HTTP/1.1: {error}")
         # Most requests come in one piece: then no clock is needed.
         if not self._head:
             self._head_since = None
@@ -223,128 +201,89 @@ class Connection(asyncio.Protocol):
         self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
         self.abort()
 
-    # What the parser says.
+    # What a client sends.
 
     def _parse(self, data: bytes) -> None:
-        """Give DATA to the parser in parts, so that we know where each head begins and ends."""
-        place, empty_lines = 0, 0
+        place = 0
         while place < len(data) and not self._deaf:
-            read = self._read
-            if read is None:
-                self._begins = True
-                end = self._head.take(data, place)
-                if after := self._take_known(data, place, end):
-                    place = after
-                    continue
-            elif read.exact:
-                end = place + self._length - read.size
-            else:
-                # A body that is full of empty lines is not worth the time; then a request behind it is refused.
-                end = self._chunks.find_end(data, place, len(data) if empty_lines < _MOST_EMPTY_LINES else place)
-                empty_lines += 1
-            if end <= place:
-                raise HttpRefused(400, "this is not HTTP/1.1: the head of the request has no proper end")
-            part = data[place:end]
-            if read is not None and not read.exact:
-                self._framing += len(part)
-            try:
-                self._parser.feed_data(part)
-            except httptools.HttpParserUpgrade as upgrade:
-                self._pass_over(part, upgrade.args[0])
-            place = end
-            if read is not None and read is self._read:
-                self._measure(read)
+            place = self._take_head(data, place) if self._read is None else self._take_body(self._read, data, place)
 
-    def _take_known(self, data: bytes, place: int, end: int) -> int:
-        """Take a request without the parser, if it is all there and its head has come before: where it ends, or 0."""
-        head = self._head_at_once = b"" if self._head else data[place:end]
-        known = self._every.known.find(head)
-        if known is None or len(data) < end + known.length:
-            return 0
-        self._take_head(known, lasting=not self._ends)
-        if known.length:
-            self.on_body(data[end : end + known.length])
-        self.on_message_complete()
-        return end + known.length
+    def _take_head(self, data: bytes, place: int) -> int:
+        """Take the rest of a head, which begins at PLACE: where it ends, or what has come of it."""
+        if self._is_last:
+            if data[place:].strip(b"\r\n"):
+                raise not_http("something comes after the last request")
+            return len(data)
+        head, before, limit = self._head, len(self._head), self._limits.head_bytes
+        if not before:  # most heads come in one piece, which need not be kept
+            found = data.find(END, place + len(b"\r\n"), place + limit)
+            if found >= 0:
+                self._begin(data[place : found + len(END)])
+                return found + len(END)
+        head += data[place : place + limit - before]
+        found = head.find(END, max(before - len(END) + 1, len(b"\r\n")))
+        if found < 0:
+            check_beginning(head, before, self._limits.target_bytes)
+            if len(head) >= limit:
+                raise HttpRefused(431, f"the head of the request is longer than {limit} bytes")
+            return len(data)
+        whole = bytes(head[: found + len(END)])
+        head.clear()
+        self._begin(whole)
+        return place + len(whole) - before
 
-    def _measure(self, read: HttpExchange) -> None:
+    def _begin(self, data: bytes) -> None:
+        """A request begins, with the head DATA."""
+        head = head_in(data, self._limits.target_bytes)
+        lasting = head.lasts and not self._ends
+        read = self._read = HttpExchange(head.method, head.path, head.query, head.headers, self, lasting=lasting)
+        read.target, read.chunked, read.exact = head.target, head.knows_chunks, not head.chunked
+        self._is_last = not head.lasts
+        self._length, self._framing = head.length, 0
+        self._chunks = ChunkedBody(self._pieces, strict=True) if head.chunked else None
+        self._waiting.append(read)
+        self.idle_since = None
+        if head.length > self._limits.body_bytes:
+            raise HttpRefused(413, f"the body is larger than {self._limits.body_bytes} bytes")
+        if head.method == "CONNECT":  # what follows is for another protocol
+            self._ends = self._deaf = True
+        if self._deaf or not (head.length or head.chunked):
+            self._end(read)
+
+    def _take_body(self, read: HttpExchange, data: bytes, place: int) -> int:
+        """Take what DATA has of the body, beginning at PLACE: where that ends."""
+        if self._chunks is None:
+            part = data[place : place + self._length - read.size]
+            self._feed(read, part)
+            if read.size == self._length:
+                self._end(read)
+            return place + len(part)
+        before = self._chunks.came
+        try:
+            rest = self._chunks.feed(data[place:])
+        except NotHttp as error:
+            raise not_http(str(error)) from error
+        end = len(data) - len(rest)
+        self._framing += end - place - (self._chunks.came - before)
+        while self._pieces:
+            self._feed(read, self._pieces.popleft())
         limits = self._limits
         if self._framing > limits.framing_bytes + limits.framing_ratio * read.size:
             raise HttpRefused(400, "chunk sizes, extensions or trailers around the body are too long")
+        if self._chunks.ended:
+            self._end(read)
+        return end
 
-    def _pass_over(self, data: bytes, end: int) -> None:
-        """The client offers another protocol, in a head that is in DATA and has its END there: go on without it."""
-        if "upgrade" in self._headers:
-            # The parser thinks that the offer has been taken, and has passed the body over: it is told the same once
-            # more, without the offer.
-            method, version = self._parser.get_method(), self._parser.get_http_version()
-            again = without_offer(method, self._target, version, self._headers) + data[end:]
-            self._parser = httptools.HttpRequestParser(self)
-            self._begins = True
-            self._parser.feed_data(again)
-        else:
-            self._ends = self._deaf = True  # CONNECT: what follows is for another protocol
-
-    def on_message_begin(self) -> None:
-        if not self._begins:
-            raise HttpRefused(400, "this is not HTTP/1.1: the request before has no proper end")
-        self._begins = False
-        self._target = b""
-        self._headers = {}
-
-    def on_url(self, url: bytes) -> None:
-        self._target += url
-        if len(self._target) > self._limits.target_bytes:
-            raise HttpRefused(414, f"the target of the request is longer than {self._limits.target_bytes} bytes")
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        if self._read is None:  # trailers are not headers
-            self._headers.setdefault(header_name(name), []).append(value.decode("latin-1"))
-
-    def on_headers_complete(self) -> None:
-        self._head.clear()
-        parser, headers = self._parser, self._headers
-        if parser.should_upgrade() and "upgrade" in headers:
-            return
-        version = parser.get_http_version()
-        check_head(version, headers, self._target)
-        method, (path, query) = parser.get_method().decode("latin-1"), parts_of(self._target)
-        lasting = parser.should_keep_alive() and version != "1.0"
-        exact = "transfer-encoding" not in headers
-        length = int(headers.get("content-length", ["0"])[0]) if exact else 0
-        head = KnownHead(method, path, query, headers, length, written(self._target))
-        exchange = self._take_head(head, lasting=lasting and not self._ends)
-        exchange.chunked, exchange.exact = version != "1.0", exact
-        self._headers = {}
-        if length > self._limits.body_bytes:
-            raise HttpRefused(413, f"the body is larger than {self._limits.body_bytes} bytes")
-        if lasting and exact and not parser.should_upgrade():
-            self._every.known.remember(self._head_at_once, head)
-
-    def _take_head(self, head: KnownHead, *, lasting: bool) -> HttpExchange:
-        exchange = self._read = HttpExchange(head.method, head.path, head.query, head.headers, self, lasting=lasting)
-        exchange.target = head.target
-        self._length, self._framing = head.length, 0
-        self._chunks.begin()
-        self._waiting.append(exchange)
-        self.idle_since = None
-        return exchange
-
-    def on_body(self, body: bytes) -> None:
-        exchange = self._read
-        if exchange is None:
-            return
-        self._framing -= 0 if exchange.exact else len(body)
-        self._every.held += exchange.feed(body)
-        if exchange.size > self._limits.body_bytes:
+    def _feed(self, read: HttpExchange, part: bytes) -> None:
+        self._every.held += read.feed(part)
+        if read.size > self._limits.body_bytes:
             raise HttpRefused(413, f"the body is larger than {self._limits.body_bytes} bytes")
         if self._every.held > self._limits.held_bytes:
             raise HttpRefused(503, "too much is being sent here at once")
 
-    def on_message_complete(self) -> None:
-        if self._read is not None:
-            self._read.feed_end()
-            self._read = None
+    def _end(self, read: HttpExchange) -> None:
+        read.feed_end()
+        self._read = None
 
     # One after another.
 

@@ -20,8 +20,6 @@ def add_resource() -> Tool:
         uri = call.arguments["uri"]
         if uri in call.server.resources:
             return error_result(f"Resource {uri} already exists")
-        if problem := _not_offered(call, "resources"):
-            return error_result(problem)
         shown = ("uri", "name", "description", "mimeType")
         listed = {key: call.arguments[key] for key in shown if key in call.arguments}
         call.server.resources[uri] = _static(listed, call.arguments.get("text", ""))
@@ -121,8 +119,6 @@ def add_prompt() -> Tool:
         name = call.arguments["name"]
         if name in call.server.prompts:
             return error_result(f"Prompt {name} already exists")
-        if problem := _not_offered(call, "prompts"):
-            return error_result(problem)
         try:
             arguments = _prompt_arguments(call.arguments.get("argsSchema"))
         except ValueError as error:
@@ -186,10 +182,3 @@ def _removing(kind: str, key: str, key_name: str, *, missing: str) -> Tool:
 
     description = f"Remove a {kind} from the server by {key_name} and send list_changed notification"
     return tool(f"remove_{kind}", description, {key: string(f"{kind.capitalize()} {key_name} to remove")}, run)
-
-
-def _not_offered(call: Call, kind: str) -> str | None:
-    """Why no client could find what is added; capabilities do not change once a session has begun."""
-    if kind in call.server.capabilities(call.client.revision):
-        return None
-    return f"this server does not offer {kind}: its config has none, and no listChanged.{kind}"

@@ -191,11 +191,3 @@ async def test_what_is_not_there_cannot_change_and_nobody_is_told(tool, argument
     talk = open_talk(tool)
     assert failure_of(await talk.call(tool, arguments)) == said
     assert talk.heard == []
-
-
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [("add_resource", {"uri": "test://new", "name": "n"}), ("add_prompt", {"name": "n", "promptString": "p"})],
-)
-async def test_nothing_is_added_that_no_client_could_find(tool, arguments):
-    assert "does not offer" in failure_of(await Conversation(tool).call(tool, arguments))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_conductor.proxy.stdio_relay import how_it_ended
+from mcp_conductor.posix import how_it_ended
 
 
 @pytest.mark.parametrize(

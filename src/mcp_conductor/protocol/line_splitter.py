@@ -27,3 +27,7 @@ class LineSplitter:
         rest = bytes(self._rest)
         self._rest.clear()
         return rest
+
+    def clear(self) -> None:
+        """Forget what came after the last line end."""
+        self._rest.clear()
