@@ -10,26 +10,13 @@ import quopri
 import re
 from base64 import b64encode, encodebytes, urlsafe_b64encode
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from urllib.parse import quote, quote_plus, unquote
 
 SURROUNDINGS = (("", ""), ("u:", "x"), ("us:", ""))
 
 
-def _joined(separator: str, spec: str, secret: str) -> str:
-    return separator.join(format(byte, spec) for byte in secret.encode())
-
-
 def _escaped(secret: str, escape: str) -> str:
     return "".join(escape.format(ord(character)) for character in secret)
-
-
-def _wrapped(text: str, width: int, line_end: str) -> str:
-    return line_end.join(text[place : place + width] for place in range(0, len(text), width))
-
-
-def _base64(text: str) -> str:
-    return b64encode(text.encode()).decode()
 
 
 COMMON: tuple[Callable[[str], str], ...] = (
@@ -51,36 +38,9 @@ COMMON: tuple[Callable[[str], str], ...] = (
 ODD: tuple[Callable[[str], str], ...] = (
     html.escape,
     lambda secret: _escaped(secret, "&#{};"),
-    lambda secret: _escaped(secret, "&#x{:x};"),
-    lambda secret: html.escape(_escaped(secret, "&#{};")),
-    lambda secret: _joined(":", "02x", secret),
-    lambda secret: _joined(" ", "02X", secret),
-    lambda secret: _joined(", ", "#04x", secret),
-    lambda secret: "\\x" + _joined("\\x", "02x", secret),
-    lambda secret: json.dumps(list(secret.encode())),
-    lambda secret: json.dumps(list(secret)),
-    lambda secret: "\\" + _joined("\\", "03o", secret),
-    lambda secret: "=" + _joined("=", "02X", secret),
-    lambda secret: quopri.encodestring(b"x" * 70 + secret.encode()).decode(),
-    lambda secret: _escaped(secret, "\\u{{{:x}}}"),
-    lambda secret: _escaped(secret, "%u{:04x}"),
+    lambda secret: repr(secret.encode())[2:-1],
     lambda secret: quote(quote(secret, safe=""), safe=""),
-    lambda secret: json.dumps(json.dumps(json.dumps(secret))),
-    lambda secret: _base64(quote(secret, safe="")),
-    lambda secret: _base64(_base64(secret)),
-    lambda secret: _base64(json.dumps({"authorization": f"Basic {_base64(secret)}"})),
-    lambda secret: b64encode(secret.encode("utf-16-le")).decode(),
-    lambda secret: secret.encode("utf-16-le").decode(errors="replace"),
-    lambda secret: base64.b32encode(secret.encode()).decode(),
-    lambda secret: base64.b32encode(f"me:{secret}".encode()).decode().lower(),
-    lambda secret: base64.b85encode(secret.encode()).decode(),
-    lambda secret: base64.a85encode(secret.encode()).decode(),
-    lambda secret: secret[::-1],
-    str.upper,
-    str.lower,
-    lambda secret: _wrapped(f"{'-' * 70}{secret}", 76, "\n"),
-    lambda secret: _wrapped(f"{'-' * 66} {secret}", 80, "\n    | "),
-    lambda secret: _wrapped(_base64(f"{secret} and {secret}"), 12, "\n"),
+    lambda secret: json.dumps(json.dumps(secret)),
 )
 
 _ESCAPES = re.compile(
@@ -102,10 +62,8 @@ def is_said(word: str, text: str) -> str | None:
     """WORD somewhere in TEXT, in any form: what a reader sees there."""
     for reading in _readings(text):
         letters = re.sub(r"[\W_]+", "", reading).lower()
-        for needle in (word.lower(), word.lower()[::-1]):
-            if needle in letters:
-                place = letters.index(needle)
-                return letters[max(0, place - 40) : place + 60]
+        if (place := letters.find(word.lower())) >= 0:
+            return letters[max(0, place - 40) : place + 60]
     return None
 
 
@@ -130,7 +88,6 @@ def _readings(text: str) -> Iterator[str]:
         once = _decoded(each)
         twice = _decoded(_unescaped(once))
         yield from (_unescaped(once), _unescaped(twice))
-        yield from (_of_base32(each), _of_base85(each))
 
 
 def _unescaped(text: str) -> str:
@@ -159,18 +116,3 @@ def _decoded(text: str) -> str:
         for start in range(4)
     )
     return "\n".join(each.decode(errors="replace") for each in found)
-
-
-def _of_base32(text: str) -> str:
-    words = set(re.findall(r"[A-Za-z2-7]{14,}", text))
-    groups = (word[start : start + (len(word) - start) // 8 * 8] for word in words for start in range(8))
-    return "\n".join(base64.b32decode(group, casefold=True).decode(errors="replace") for group in groups)
-
-
-def _of_base85(text: str) -> str:
-    found = []
-    for word in {*re.findall(r"\S{10,200}", text), *re.findall(r'[^\s"]{10,200}', text)}:
-        for decode in (base64.b85decode, base64.a85decode):
-            with suppress(ValueError, OverflowError):
-                found.append(decode(word[: len(word) // 5 * 5]).decode(errors="replace"))
-    return "\n".join(found)

@@ -89,7 +89,7 @@ def web(*, whole: bool) -> HttpServer:
             call.politely()
             return
         sent = call.headers.get("authorization", "")
-        text = "\n".join([said("Oauth", *OF_URL, whole=whole), sent, sent[::-1], sent.encode().hex()])
+        text = "\n".join([said("Oauth", *OF_URL, whole=whole), sent, sent.encode().hex()])
         told = {"error": "invalid_client", "error_description": text, "error_uri": text}
         call.reply(400, json.dumps(told), "application/json")
 

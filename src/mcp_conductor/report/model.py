@@ -342,16 +342,9 @@ def _redacted_copy(value: Any, redact: Callable[[str], str]) -> Any:
     if isinstance(value, Mapping):
         return {redact(name): _redacted_copy(member, redact) for name, member in value.items()}
     if isinstance(value, (list, tuple)):
-        items = [_redacted_copy(item, redact) for item in value]
-        # Numbers of bytes, letters and parts of a text are a secret only together.
-        return items if any(isinstance(item, (Mapping, list)) for item in items) else _as_written(items, redact)
+        return [_redacted_copy(item, redact) for item in value]
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return _as_written(value, redact)
+        written = render(value)
+        shown = redact(written)
+        return value if shown == written else shown
     return value
-
-
-def _as_written(value: Any, redact: Callable[[str], str]) -> Any:
-    """VALUE; or, if there is a secret in what is written for it, that text without it."""
-    written = render(value)
-    shown = redact(written)
-    return value if shown == written else shown

@@ -1,6 +1,6 @@
 """What must not be shown, and how it is taken out of a text: the one place that decides both.
 
-`secret_forms` has the forms in which a secret is found, and `secret_search` finds them in a text.
+`secret_forms` has the forms in which a secret is found, and which accidents they come from; `secret_search` finds them.
 """
 
 import re
@@ -8,13 +8,13 @@ from binascii import Error as NotBase64, a2b_base64
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from mcp_conductor.text.secret_forms import LONG_VALUE, SHORTEST, encoded
+from mcp_conductor.text.secret_forms import LONG_VALUE, SHORTEST
 
 if TYPE_CHECKING:
-    from mcp_conductor.text.secret_search import Searches
+    from mcp_conductor.text.secret_search import Search
 
 REDACTED = "[redacted]"
-_REMEMBERED = 1000  # bytes of earlier lines
+_REMEMBERED = 1000  # characters of earlier lines
 _SHORTEST_WORD = 8  # characters of a word of a command line that is taken for a secret
 _SOUNDS_SECRET = (
     "key|token|secret|pass|phrase|auth(?!ors?(?![a-z]))|cred|session|private|bearer|cookie|(?<![a-z])pat(?![a-z])"
@@ -55,7 +55,7 @@ class Redactor:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._known: set[str] = set()
         self._new: set[str] = set()  # those that the search does not know yet
-        self._search: Searches | None = None
+        self._search: Search | None = None
         self.learn(secrets)
 
     def learn(self, secrets: Iterable[str]) -> None:
@@ -73,17 +73,16 @@ class Redactor:
         """TEXT without any secret, also where one overlaps another."""
         if not self._known:
             return text
-        data, errors = encoded(text)
-        spans = self.search.places(data)
-        return _without(sorted(spans), data).decode(errors=errors) if spans else text
+        spans = self.search.places(text)
+        return _without(sorted(spans), text) if spans else text
 
     @property
-    def search(self) -> "Searches":
+    def search(self) -> "Search":
         """What finds the secrets."""
         if self._search is None:
-            from mcp_conductor.text.secret_search import Searches
+            from mcp_conductor.text.secret_search import Search
 
-            self._search = Searches()
+            self._search = Search()
         if self._new:
             self._search.add(self._new)
             self._new = set()
@@ -95,19 +94,18 @@ class LineRedactor:
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
-        self._before = b""  # what came after the last secret
+        self._before = ""  # what came after the last secret
 
     def redact(self, line: str) -> str:
         """LINE, which comes after those that were given before."""
         if not self._redactor.knows_secrets:
             return line
-        data, errors = encoded(line)
-        begin, all_of_it = len(self._before) + 1, self._before + b"\n" + data
-        search = self._redactor.search
-        spans = search.places(all_of_it, goes_on=True)
-        self._before = search.after(all_of_it, spans)[-_REMEMBERED:]
+        begin, all_of_it = len(self._before) + 1, f"{self._before}\n{line}"
+        spans = self._redactor.search.places(all_of_it, goes_on=True)
+        over = max((stop for _, stop in spans if stop < len(all_of_it)), default=0)
+        self._before = all_of_it[over:][-_REMEMBERED:]
         here = sorted((max(0, start - begin), stop - begin) for start, stop in spans if stop > begin)
-        return _without(here, data).decode(errors=errors) if here else line
+        return _without(here, line) if here else line
 
 
 def redacted_lines(lines: Sequence[str], redact: Callable[[str], str]) -> list[str]:
@@ -322,10 +320,10 @@ def _of_basic(encoded: str) -> list[str]:
     return [pair, pair.partition(":")[2]]
 
 
-def _without(spans: list[tuple[int, int]], data: bytes) -> bytes:
+def _without(spans: list[tuple[int, int]], text: str) -> str:
     clean, end = [], 0
     for start, stop in spans:
         if start >= end:
-            clean += [data[end:start], REDACTED.encode()]
+            clean += [text[end:start], REDACTED]
         end = max(end, stop)
-    return b"".join([*clean, data[end:]])
+    return "".join([*clean, text[end:]])

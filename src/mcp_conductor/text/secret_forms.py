@@ -1,105 +1,102 @@
-"""The forms that a secret may have: as it is, reversed, in numbers, and in the alphabets for bytes.
+"""The forms that a secret has where it leaves by accident.
 
-Escapes, another case, line breaks and separators make no form of their own: `secret_search` reads through them.
+The threat is a program that tells more than its author meant: it prints its settings or a request, quotes a header in
+an error, or puts a value into JSON, a URL, a page or a command line. So a secret is found as it is, escaped as these do
+it, in hexadecimal, and in base64, also as part of something longer. A program that knows a secret and wants it out can
+always write it in a way that nobody looks for; against that only helps not to give it the secret.
 """
 
 import os
-from base64 import b32encode, b64encode
-from collections.abc import Callable, Iterator, Sequence
+import re
+from base64 import b64encode
+from collections.abc import Iterator
 from contextlib import suppress
-from math import lcm
 
 # Anything shorter cannot be told from ordinary text.
 SHORTEST = 4
 LONG_VALUE = 8
 
-Encode = Callable[[bytes], bytes]
-
-# The alphabets in which a character stands for so many bits; and the shortest part of one that is no chance.
-_BASE64: tuple[Encode, int, int] = (b64encode, 6, 6)
-_BASE32: tuple[Encode, int, int] = (b32encode, 5, 8)
-# Those in which all of a group decides each character: for these, a secret is found only if it was encoded alone.
-_BASE85 = (
-    bytes(range(33, 118)),  # Ascii85
-    b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~",
-)
-# How a byte may be written in a list of numbers, and what may stand between them.
-_NUMBERS = ("02x", "d", "#04x", "03o")
-_SEPARATORS = ("", " ", ":", ",", ", ")
+# Of any character, letters and digits too.
+ESCAPE = r"(?:\\{1,16}+(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})|%(?:25){0,3}+[0-9a-fA-F]{2}|&(?:amp;){0,3}#[0-9]{1,7};)"
+_SHORTEST_BASE64 = 6  # of a part of something longer
+# At most sixteen backslashes: they only say how often a text was quoted, here up to four times.
+_QUOTED = r"\\{0,16}+"
+_NAMED = {'"': "quot", "&": "amp", "<": "lt", ">": "gt", "'": "apos"}
+_CONTROLS = dict(zip("\a\b\t\n\v\f\r\0", "abtnvfr0", strict=True))
 
 
-def encoded(text: str) -> tuple[bytes, str]:
-    """TEXT as UTF-8, and how errors were handled: bytes that were not UTF-8 when they came are those bytes again."""
-    try:
-        return text.encode(errors="surrogateescape"), "surrogateescape"
-    except UnicodeEncodeError:
-        return text.encode(errors="surrogatepass"), "surrogatepass"
-
-
-def forms(secret: str) -> set[bytes]:
-    """Everything that SECRET may look like, and what is most likely for a long line of it."""
-    found = forms_in_base64(secret)
-    for text in _spellings(secret):
-        found |= {*_as_text(text), *_as_numbers(encoded(text)[0], _NUMBERS[:1])}
-    for data in {encoded(text)[0] for text in _words(secret)}:
-        found |= {
-            *_as_numbers(data, _NUMBERS),
-            *_in_bits(data, *_BASE32),
-            *(_in_base85(data, alphabet) for alphabet in _BASE85),
-        }
-    return found
-
-
-def forms_in_base64(secret: str) -> set[bytes]:
-    """Those of them that may be broken into lines, each a text of its own."""
-    found = {form for text in _spellings(secret) for form in _in_bits(encoded(text)[0], *_BASE64)}
-    return found | {form.replace(b"+", b"-").replace(b"/", b"_") for form in found}
-
-
-def _spellings(secret: str) -> set[str]:
-    """SECRET and its long lines."""
+def forms(secret: str) -> set[str]:
+    """Everything that SECRET and its long lines may look like, before anything in that is escaped."""
     lines = (line for line in secret.splitlines() if len(line) >= LONG_VALUE)
-    return {spelling for text in {secret, *lines} for spelling in _words(text)}
+    return {form for text in {secret, *lines} for word in _words(text) for form in _forms(word)}
+
+
+def spelled(form: str) -> str:
+    """A pattern of FORM with any characters escaped, but for letters and digits; or with all of its escapes escaped."""
+    if is_escaped(form):
+        return form.replace("\\", r"\\{1,16}+").replace("%", "%(?:25){0,3}+").replace("&", "&(?:amp;){0,3}")
+    parts = re.findall(r"[A-Za-z0-9]+|\\+|[^A-Za-z0-9\\]", form)
+    return "".join(part if part.isascii() and part.isalnum() else _spellings(part) for part in parts)
+
+
+def is_escaped(form: str) -> bool:
+    """Whether each of its characters is escaped."""
+    return re.fullmatch(rf"(?:{ESCAPE})+", form) is not None
 
 
 def _words(text: str) -> set[str]:
-    """TEXT, and what it is where the words of a command line are not taken for UTF-8."""
-    with suppress(UnicodeEncodeError):  # then it did not come from there
-        return {text, os.fsencode(text).decode(errors="surrogateescape")}
+    """TEXT, and what it is where bytes of UTF-8 were not taken for characters, or were."""
+    with suppress(UnicodeError):
+        data = os.fsencode(text)
+        return {text, data.decode(errors="surrogateescape"), data.decode("ascii", errors="surrogateescape")}
     return {text}
 
 
-def _as_text(text: str) -> Iterator[bytes]:
-    """In a short value, another case or order would be another word."""
-    for each in {text, *((text.upper(), text.lower(), text[::-1]) if len(text) >= LONG_VALUE else ())}:
-        yield encoded(each)[0]
-        yield each.encode(errors="surrogatepass")
-        yield encoded(each.replace(" ", "+"))[0]
+def _forms(text: str) -> Iterator[str]:
+    data = _bytes(text)
+    units = text.encode("utf-16-be", errors="surrogatepass")
+    escapes = (
+        "".join(f"\\u{units[place : place + 2].hex()}" for place in range(0, len(units), 2)),
+        "".join(f"\\x{byte:02x}" for byte in data),
+        "".join(f"%{byte:02x}" for byte in data),
+        "".join(f"&#{ord(each)};" for each in text),
+        data.hex(),
+    )
+    yield text
+    for each in escapes:
+        yield from (each, re.sub("[a-f]", lambda digit: digit[0].upper(), each))
+    for each in _base64(data):
+        yield from (each, each.translate({ord("+"): "-", ord("/"): "_"}))
 
 
-def _as_numbers(data: bytes, specs: Sequence[str]) -> Iterator[bytes]:
-    # Separators and the case of digits matter in short forms only: through others, the search reads without them.
-    separators = _SEPARATORS if len(data) < LONG_VALUE else ("",)
-    for spec in specs:
-        numbers = [format(byte, spec) for byte in data]
-        for separator in separators:
-            written = separator.join(numbers).encode()
-            yield from (written, written.upper())
-
-
-def _in_bits(data: bytes, encode: Encode, bits: int, least: int) -> Iterator[bytes]:
-    """DATA alone; and what it gives wherever it stands in something longer, which is one of a few texts."""
-    yield encode(data)
-    for before in range(lcm(8, bits) // 8):
+def _base64(data: bytes) -> Iterator[str]:
+    """DATA alone; and what it gives wherever it stands in something longer, which is one of three texts."""
+    yield b64encode(data).decode()
+    for before in range(3):
         # The characters of which all bits are bits of DATA.
-        inner = encode(bytes(before) + data)[-(-8 * before // bits) : 8 * (before + len(data)) // bits]
-        if len(inner) >= least:
+        inner = b64encode(bytes(before) + data)[-(-8 * before // 6) : 8 * (before + len(data)) // 6].decode()
+        if len(inner) >= _SHORTEST_BASE64:
             yield inner
 
 
-def _in_base85(data: bytes, alphabet: bytes) -> bytes:
-    """As the functions of Python do, which make tables first that take longer than a secret."""
-    missing = -len(data) % 4
-    padded = data + bytes(missing)
-    words = (int.from_bytes(padded[place : place + 4], "big") for place in range(0, len(padded), 4))
-    return bytes(alphabet[word // 85**power % 85] for word in words for power in (4, 3, 2, 1, 0))[: -missing or None]
+def _bytes(text: str) -> bytes:
+    try:
+        return text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode(errors="surrogatepass")
+
+
+def _spellings(text: str) -> str:
+    """A pattern of one character, or of some backslashes, in the escapes of JSON, Python, URLs, HTML and shells."""
+    count, text = len(text), text[0]
+    code, data = ord(text), _bytes(text)
+    units = text.encode("utf-16-be", errors="surrogatepass").hex()
+    escaped = [r"\\{1,16}+".join(["", *(f"u{units[place : place + 4]}" for place in range(0, len(units), 4))])]
+    escaped += [r"\\{1,16}+".join(["", *(f"x{byte:02x}" for byte in data)])]
+    escaped += [r"\\{1,16}+" + f"U{code:08x}", "".join(f"%(?:25){{0,3}}+{byte:02x}" for byte in data)]
+    escaped += [f"&(?:amp;){{0,3}}(?:#{code}|#x0{{0,4}}+{code:x}|{_NAMED.get(text, '#')});"]
+    written = [f"(?i:{'|'.join(escaped)})", *([r"\\{1,16}+" + _CONTROLS[text]] if text in _CONTROLS else [])]
+    if text == "\\":
+        return f"(?:\\\\{{{count},{16 * count}}}|(?:{'|'.join(written)}){{{count}}})"
+    written += [r"\+"] * (text == " ") + [r"'\\''", "'\"'\"'"] * (text == "'")
+    return f"(?:{'|'.join(written)}|{_QUOTED}{re.escape(text)})"
