@@ -28,8 +28,8 @@ from typing import Any
 
 import pytest
 
-from mcp_conductor.cli.mcp_cli import main
-from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.cli.commands.mcp_cli.run import main
+from mcp_conductor.cli.output.terminal import Terminal
 
 GOLDEN = Path(__file__).parent
 CASES = sorted(file.parent.name for file in GOLDEN.glob("*/cmd"))

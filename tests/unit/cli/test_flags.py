@@ -5,7 +5,7 @@ import shlex
 import pytest
 
 from mcp_conductor.cli.flags import Flag, Given, help_text, parse
-from mcp_conductor.cli.run_flags import FLAGS, in_our_words
+from mcp_conductor.cli.flags.run_flags import FLAGS, in_our_words
 from mcp_conductor.errors import UsageError
 
 GROUPS = {

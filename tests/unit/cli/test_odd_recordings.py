@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from mcp_conductor.cli.show_page import recording_page
+from mcp_conductor.cli.commands.show.page import recording_page
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.message import compact
@@ -22,6 +22,7 @@ from mcp_conductor.replaying.replay_spec import IN_PROCESS, ReplaySpec
 from mcp_conductor.suites.authoring.from_recording import suite_of
 from mcp_conductor.suites.authoring.suite_text import suite_text
 from mcp_conductor.suites.verifying.alignment import Alignment
+from mcp_conductor.suites.verifying.besides import Ending
 from mcp_conductor.suites.verifying.playing import play
 from mcp_conductor.suites.verifying.verification import Verification
 from mcp_conductor.text.redaction import Redactor
@@ -135,7 +136,8 @@ def verify(entries):
     alignment = Alignment(began=BEGAN, now=BEGAN)
     playing = play(server, dialogue, flows(dialogue), alignment=alignment, timeout=0.2, redactor=Redactor())
     played = asyncio.run(asyncio.wait_for(playing, 20))
-    assert list(Verification(dialogue, played, alignment=alignment, ignored=[], group="odd.jsonl").outcomes())
+    ending = Ending.of([entry.frame for entry in entries])
+    assert list(Verification(dialogue, ending, played, alignment=alignment, ignored=[], group="odd.jsonl").outcomes())
     assert not [line for line in told if "failed: " in line]  # of an exception in the server
 
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from mcp_conductor.cli.flags import parse
-from mcp_conductor.cli.target import TARGET_FLAGS, target
-from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.cli.flags.target import TARGET_FLAGS, target
+from mcp_conductor.cli.output.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.server_spec import HttpSpec, StdioSpec
 

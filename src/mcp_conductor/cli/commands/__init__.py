@@ -1,0 +1,1 @@
+"""The commands: a folder for each, with its flags (`flags.py`) and what it does (`run.py`)."""

@@ -1,0 +1,34 @@
+"""One command of `conductor`: its flags are parsed, and --help is answered, in the same way for all."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from mcp_conductor.cli.flags import Examples, Given, Groups, help_page, parse
+from mcp_conductor.cli.output.terminal import Terminal
+from mcp_conductor.cli.process.program import output_form
+
+
+class Command(NamedTuple):
+    """A command: what its --help shows, and how its words are read."""
+
+    program: str  # "conductor test": hints and the last line of --help begin with it
+    flags: Groups
+    usage: str
+    examples: Examples
+    exit_codes: str
+    server_words: bool = True  # whether its words are those of a server
+
+    def read(
+        self, argv: list[str], terminal: Terminal, parse_words: Callable[[list[str], Groups, str], Given] | None = None
+    ) -> Given | None:
+        """Return what ARGV says, or None where it asks for --help, which is shown."""
+        if parse_words is None:
+            given = parse(argv, self.flags, server_words=self.server_words, program=self.program)
+        else:
+            given = parse_words(argv, self.flags, self.program)
+        output_form(given, terminal)
+        if "--help" not in given:
+            return given
+        page = help_page(self.usage, self.flags, self.examples, self.exit_codes, given=given, program=self.program)
+        terminal.show_help(page)
+        return None

@@ -1,0 +1,91 @@
+"""`conductor init`: the settings, a first suite and a CI file for the project in the current directory.
+
+What writes them is imported when they are to be written.
+"""
+
+import os
+
+from mcp_conductor.cli.commands.command import Command
+from mcp_conductor.cli.flags import ERRORS, HELP, JSON, Flag, Given, Groups
+from mcp_conductor.cli.flags.values import choice
+from mcp_conductor.cli.output.terminal import Terminal
+from mcp_conductor.cli.process.exit_codes import OK
+from mcp_conductor.errors import UsageError
+from mcp_conductor.files.settings_file import SETTINGS
+
+FLAGS: Groups = {
+    "Which server": (
+        Flag(
+            "--server", "the one that was found under this name, also in settings of yours outside the project", "NAME"
+        ),
+        Flag("--list", "show the servers that are found, and where; nothing is started or written"),
+    ),
+    "What is written": (Flag("--ci", "also a CI file: github (a workflow) or gitlab (a pipeline)", "SERVICE"),),
+    "Running": (
+        Flag("--timeout", "time limit of each request to the server: 5000 (ms), 500ms, 2s, 1m; default 10s", "TIME"),
+        JSON,
+        ERRORS,
+        HELP,
+    ),
+}
+EXAMPLES = {
+    "conductor init --list": "which servers are found here",
+    "conductor init": "the server that the project has",
+    "conductor init -- python server.py": "this server",
+    "conductor init --server books": "the one that a settings file calls books",
+    "conductor init --ci github": "with a workflow for GitHub Actions",
+}
+SUITE = os.path.join("tests", "first.test.mcp.yml")
+CI = {"github": os.path.join(".github", "workflows", "mcp.yml"), "gitlab": ".gitlab-ci.yml"}
+_USAGE = f"""\
+usage: conductor init [FLAGS] [-- COMMAND [ARGS …] | -- URL]
+
+Write {SETTINGS} and {SUITE} for the project in this directory. The server is the one that is
+named, or else one that the project has: in mcp.json, .mcp.json, .mcp/ and the settings of Claude, Cursor and VS Code,
+as a script of pyproject.toml, as bin or start of package.json, or as a file such as server.py. Servers of settings in
+your home directory are listed, but not started unless you name one. If the server can be started, the suite has a case
+for everything that it offers, as `conductor discover` writes it; otherwise it shows how tests are written. Secrets
+become references to environment variables. Files that are there already are left alone: the server of settings that
+are there gets a suite, if it has none, and a CI file may be added.
+"""
+_EXIT_CODES = "Exit codes: 0 written, 2 could not write, 130 and 143 interrupted.\n"
+COMMAND = Command("conductor init", FLAGS, _USAGE, EXAMPLES, _EXIT_CODES)
+
+
+def main(argv: list[str], terminal: Terminal) -> int:
+    """Run `conductor init`: the exit code."""
+    if (given := COMMAND.read(argv, terminal)) is None:
+        return OK
+    if given.words and "--server" in given:
+        raise UsageError("--server and a command exclude each other", hint="--server names a server that is found")
+    service = choice(given, "--ci", tuple(CI))
+    if "--list" in given:
+        from mcp_conductor.cli.commands.init.run import list_servers
+
+        return list_servers(terminal)
+    files = _files(given, service, terminal)
+    from mcp_conductor.cli.commands.init.run import write_project
+    from mcp_conductor.cli.process.interruptible import run_interruptibly
+
+    return run_interruptibly(write_project(given, terminal, files))
+
+
+def _files(given: Given, service: str | None, terminal: Terminal) -> dict[str, str]:
+    """What is to be written, by what it is: what is not there. To settings that are there, a CI file may be added."""
+
+    def is_there(file: str) -> bool:
+        return os.path.lexists(os.path.join(terminal.directory, file))
+
+    ci = {} if service is None else {service: CI[service]}
+    for file in filter(is_there, ci.values()):
+        raise UsageError(f"{file} exists already", hint="move it away, or add to it by hand")
+    if is_there(SETTINGS):
+        if given.words or "--server" in given:
+            raise UsageError(f"{SETTINGS} exists already", hint="move it away, or put the server into it by hand")
+        if ci:
+            return ci
+    ours = {name: file for name, file in {"settings": SETTINGS, "suite": SUITE}.items() if not is_there(file)}
+    if not ours:
+        hint = f"move it away, or write another suite: conductor discover -o {os.path.dirname(SUITE)}/NAME.test.mcp.yml"
+        raise UsageError(f"{SUITE} exists already", hint=hint)
+    return {**ours, **ci}

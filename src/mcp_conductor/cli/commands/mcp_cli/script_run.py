@@ -1,0 +1,259 @@
+"""`--script`: one connection, one line for each operation, one line for each answer, and events between them.
+
+An answer is {"id", "result"} or {"id", "error"}. An error of the server is as it came, with its `code`; one of ours has
+a `kind`. A line that cannot be understood is answered too, and the script goes on: who writes it may be an agent that
+learns from the answer.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import nullcontext
+from typing import Any
+
+from mcp_conductor.bounded.worker import without_blocking
+from mcp_conductor.cli.commands.mcp_cli.events import event_of
+from mcp_conductor.cli.commands.mcp_cli.line_input import lines_of
+from mcp_conductor.cli.commands.mcp_cli.methods import check_level, is_tool_error
+from mcp_conductor.cli.commands.mcp_cli.operations import SPECIAL, perform, remark_on_revision
+from mcp_conductor.cli.commands.mcp_cli.plan import CallPlan
+from mcp_conductor.cli.commands.mcp_cli.script_events import ScriptEvents, spelled
+from mcp_conductor.cli.commands.mcp_cli.script_lines import (
+    LONGEST_SCRIPT,
+    ScriptLine,
+    check_awaited,
+    id_of,
+    read_line,
+    too_deep,
+)
+from mcp_conductor.cli.commands.mcp_cli.script_values import ScriptValues
+from mcp_conductor.cli.output.display import Display
+from mcp_conductor.cli.output.event_queue import EventQueue, alongside, reader_gone
+from mcp_conductor.cli.output.terminal import ReaderGone, Terminal
+from mcp_conductor.cli.process.exit_codes import OK, PROGRAMS
+from mcp_conductor.client.session import Session
+from mcp_conductor.errors import (
+    CannotTellError,
+    ConductorError,
+    MethodError,
+    RequestTimeout,
+    TimeLimitReached,
+    TransportError,
+    UsageError,
+)
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.answers import Incoming
+from mcp_conductor.protocol.dialect import META
+from mcp_conductor.protocol.message import render
+from mcp_conductor.protocol.paging import LIST_MEMBERS
+from mcp_conductor.report.error_text import error_members
+from mcp_conductor.report.model import NOTHING
+
+STDIN = "stdin"
+_CODES = PROGRAMS["mcp-cli"]
+
+
+class _FailFast(Exception):  # noqa: N818  # an event, not an error
+    """An answer was an error, and --fail-fast was given."""
+
+
+class ScriptRun:
+    """One script on one connection."""
+
+    def __init__(self, plan: CallPlan, terminal: Terminal, display: Display) -> None:
+        self._plan = plan
+        self._display = display
+        self._terminal = terminal
+        budget = plan.spec.budgets.notification_bytes
+        self._queue = EventQueue(budget)
+        self._events = ScriptEvents(budget)
+        self._values = ScriptValues(terminal)
+        self._background: set[asyncio.Task[None]] = set()
+        self._names: set[Any] = set()  # the ids of lines in the background
+        self._open: dict[int, ScriptLine] = {}  # what is not answered yet, in order
+        self._begun = 0
+        self._level: Json = {}  # the log level that was asked for, as a member of _meta; of the modern era
+        self._stop = asyncio.Event()
+        self._code = OK
+
+    def take(self, incoming: Incoming) -> None:
+        """Hear what the server says."""
+        self._queue.put(incoming)
+        self._events.add(event_of(incoming), len(incoming.message.text))
+
+    async def run(self, session: Session) -> int:
+        """Carry out all lines: the exit code."""
+        shown = self._queue.show_on(self._show, session)
+        others = (shown, reader_gone(self._terminal), session.wait_until_gone(), self._stopped())
+        try:
+            await alongside(self._all_lines(session), *others)
+        except (ReaderGone, _FailFast):
+            pass
+        except TransportError as error:
+            self._lose(error)
+            raise
+        finally:
+            await self._end_background()
+        return self._code
+
+    async def _all_lines(self, session: Session) -> None:
+        async for line in self._lines():
+            if line.background:
+                self._names.add(line.id)
+                self._background.add(asyncio.ensure_future(self._do(line, session)))
+                await asyncio.sleep(0)  # it is sent before what follows
+            else:
+                await self._do(line, session)
+            if self._stop.is_set():  # before anything else is sent
+                raise _FailFast
+        if self._background:
+            await asyncio.gather(*self._background)
+
+    async def _lines(self) -> AsyncIterator[ScriptLine]:
+        """The lines that can be understood, each as soon as it is there; the others are answered here."""
+        script = self._plan.script
+        assert script is not None
+        if script.lines is not None:
+            for line in script.lines:
+                yield line
+            return
+        if self._terminal.stdin is None:
+            return
+        number = 0
+        async for data in lines_of(self._terminal.stdin.fileno(), LONGEST_SCRIPT):
+            number += 1
+            text = data.decode(errors="surrogateescape").strip()
+            if not text:
+                continue
+            try:
+                yield read_line(text, number, STDIN, self._values.names, self._names)
+            except UsageError as error:
+                self._answer(id_of(text, number), {"error": self._told(error)}, bad=True)
+                if self._stop.is_set():
+                    raise _FailFast from None
+
+    async def _do(self, line: ScriptLine, session: Session) -> None:
+        """Carry out LINE and answer it."""
+        self._begun = number = self._begun + 1
+        self._open[number] = line
+        try:
+            with self._display.holding_back() if line.brings_secret else nullcontext():
+                await self._try(line, session)
+        except ConductorError as error:
+            if session.ended:  # all open lines are answered when the others have heard of it too
+                raise
+            self._refuse(line, error)
+        except RecursionError:
+            self._refuse(line, too_deep(line.given))
+        del self._open[number]
+
+    async def _try(self, line: ScriptLine, session: Session) -> None:
+        try:
+            result = await (self._await(line) if line.method is None else self._call(line, session))
+        except MethodError as error:
+            await self._keep(line, {"error": error.error}, failed=True)
+        else:
+            await self._keep(line, {"result": result}, failed=is_tool_error(result) and line.method is not None)
+
+    def _refuse(self, line: ScriptLine, error: ConductorError) -> None:
+        bad = isinstance(error, UsageError)
+        self._answer(line.id, {"error": self._told(error)}, bad=bad, background=line.background)
+
+    async def _call(self, line: ScriptLine, session: Session) -> Any:
+        method = line.method or ""
+        params = None if line.params is None else line.params.filled(self._values.variables)
+        if method == "logging/setLevel" and not session.dialect.handshake:
+            return self._set_level(params or {}, session)
+        if meta := {**self._plan.meta, **self._level}:
+            params = {**(params or {}), "_meta": {**meta, **((params or {}).get("_meta") or {})}}
+        if method.startswith("notifications/"):
+            await session.notify(method, params)
+            return None
+        if method in SPECIAL or (method in LIST_MEMBERS and "cursor" not in (params or {})):
+            plan = self._plan._replace(method=method, params=params, meta={})
+            try:
+                async with asyncio.timeout(line.timeout):
+                    return (await perform(session, plan, lambda _: None)).result
+            except TimeoutError:
+                raise RequestTimeout(method, line.timeout or 0.0) from None
+        if method == "tools/call" and session.lacks_tools:
+            await session.list_tools()
+        remark_on_revision(session, method)
+        return await session.request(method, params, timeout=line.timeout)
+
+    def _set_level(self, params: Json, session: Session) -> Json:
+        """In the modern era each request says which log messages it wants."""
+        check_level("params.level", level := params.get("level"))
+        session.note(f"{session.dialect.version} has no logging/setLevel; later lines ask for the level in _meta")
+        self._level = {f"{META}logLevel": level}
+        return {}
+
+    async def _await(self, line: ScriptLine) -> Json:
+        assert line.awaited is not None
+        wanted = line.awaited.filled(self._values.variables)
+        if not line.awaited.is_fixed:
+            check_awaited(line.given.member("await", wanted), wanted, self._names)
+        seconds = line.timeout or self._plan.request_timeout or self._plan.timeout
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._events.take(wanted)
+        except TimeoutError:
+            late = f"{spelled(wanted)} did not come within {seconds:g} s; {self._events.what_came()}"
+            raise TimeLimitReached(late) from None
+
+    async def _keep(self, line: ScriptLine, answer: Json, *, failed: bool) -> None:
+        """Answer LINE, and keep what it captures of the answer."""
+        missing: UsageError | None = None
+        for name, capture in line.captures.items():
+            try:
+                value = await without_blocking(capture.value, answer)
+            except CannotTellError as error:
+                missing = UsageError(f"capture {name!r}: {error.message}")
+                continue
+            if value is NOTHING:
+                missing = UsageError(f"capture {name!r}: {capture.nothing(answer)}")
+                continue
+            self._values.add(name, value, secret=capture.secret)
+        if missing is not None and "error" not in answer:
+            answer = {**answer, "error": self._told(missing)}
+        self._answer(line.id, answer, failed=failed, background=line.background)
+
+    def _answer(
+        self, name: Any, answer: Json, *, failed: bool = False, bad: bool = False, background: bool = False
+    ) -> None:
+        """Print the one line that answers another, after the events that came before it."""
+        while (incoming := self._queue.take()) is not None:
+            self._print(event_of(incoming))
+        line = {"id": name, **answer}
+        self._print(line)
+        if background:
+            self._events.add(line, len(render(line)))
+        if bad:
+            self._code = _CODES.usage
+        elif (failed or "error" in answer) and self._code == OK:
+            self._code = _CODES.method
+        if self._code != OK and "--fail-fast" in self._plan.given:
+            self._stop.set()
+
+    def _lose(self, error: TransportError) -> None:
+        """Answer all open lines: the server is gone."""
+        for line in self._open.values():
+            self._answer(line.id, {"error": self._told(error)})
+
+    async def _stopped(self) -> None:
+        await self._stop.wait()
+        raise _FailFast
+
+    async def _end_background(self) -> None:
+        for task in self._background:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
+
+    async def _show(self, incoming: Incoming) -> None:
+        self._print(event_of(incoming))
+
+    def _told(self, error: ConductorError) -> Json:
+        redact = self._terminal.redactor.redact
+        return {key: redact(each) if isinstance(each, str) else each for key, each in error_members(error).items()}
+
+    def _print(self, line: Json) -> None:
+        self._terminal.write_result(render(line) + "\n")

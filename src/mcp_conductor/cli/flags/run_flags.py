@@ -1,0 +1,103 @@
+"""The flags of `conductor test`, and what they say together."""
+
+from mcp_conductor.cli.flags import ERRORS, HELP, Flag, Given, Groups
+from mcp_conductor.cli.flags.budgets import TEST_LIMIT_FLAGS
+from mcp_conductor.cli.flags.target import TARGET_FLAGS
+
+_SHOWN = (
+    Flag("--verbose", "show a line for every test", short="-v", common=True),
+    Flag("--wire", "the same, with the messages of each test", short="-vv", common=True),
+    Flag("--quiet", "show only failures and the last line", short="-q"),
+    Flag("--errors-only", "the same as --quiet", alias=True),
+    Flag("--max-errors", "show at most N findings of each test", "N"),
+)
+_REPORTED = (
+    Flag(
+        "--report",
+        "html, json, junit, tap, github, markdown, sarif or a plugin's; repeatable",
+        "KIND[:FILE]",
+        many=True,
+        common=True,
+    ),
+    Flag("--json", "the same as --report json", common=True),
+    ERRORS,
+    Flag("--color", "auto, always or never", "WHEN"),
+)
+OUTPUT_FLAGS = (*_SHOWN, *_REPORTED)  # what every command that reports something has
+
+FLAGS: Groups = {
+    "Which tests": (
+        Flag(
+            "--keyword", "those whose names match: words with and, or, not, ()", "EXPRESSION", short="-k", common=True
+        ),
+        Flag("--filter", "those whose names have this text, or match /this/i", "TEXT", short="-f"),
+        Flag("--tag", "those with this tag (repeatable)", "TAG", many=True),
+        Flag("--not-tag", "those without this tag (repeatable)", "TAG", many=True),
+        Flag("--lf", "those that failed in the last run; all, if none failed", common=True),
+        Flag("--shard", "the Ith of N parts of all files, for several machines", "I/N"),
+        Flag("--collect-only", "list them, and run none"),
+    ),
+    "Server": tuple(flag._replace(short="-c") if flag.name == "--config" else flag for flag in TARGET_FLAGS),
+    "Running": (
+        Flag("--jobs", "run N files at a time; auto: one for each processor", "N|auto", short="-j", common=True),
+        Flag("--parallel", "the same as --jobs auto", alias=True),
+        Flag("--isolation", "one server per run, file or test; default file", "run|file|test"),
+        Flag("--restart", "continue with a new server when one has died"),
+        Flag("--timeout", "time limit of the whole run: 5000 (ms), 500ms, 2s, 1m", "TIME"),
+        Flag("--step-timeout", "time limit of each request; default 10s", "TIME"),
+        Flag("--exitfirst", "stop at the first failure", short="-x", common=True),
+        Flag("--max-failures", "stop after N failures", "N"),
+        Flag("--repeat", "run everything N times, and show what differs between the runs", "N"),
+        Flag("--shuffle", "run files and tests in a random order; --seed N repeats an order"),
+        Flag("--seed", "the seed of --shuffle and of random values", "N"),
+        Flag("--watch", "run again whenever a file changes; on a terminal, also by key", common=True),
+        Flag("--no-judge", "do not warn when the server breaks the specification"),
+        Flag("--strict", "warnings are failures"),
+        Flag("--allow-only", "allow `only: true` also with --strict and where CI is set"),
+        Flag("--allow-outside", "let test files name files outside their directories"),
+        Flag("--compat", "aegis: run the files of mcp-aegis as they are", "NAME"),
+    ),
+    "Limits": TEST_LIMIT_FLAGS,
+    "Values": (
+        Flag("--var", "a variable (repeatable)", "NAME=VALUE", many=True),
+        Flag("--vars-file", "variables from a JSON or YAML file (repeatable)", "FILE", many=True),
+        Flag(
+            "--secret",
+            "a variable that is never shown; VALUE may be @FILE or env:NAME (repeatable)",
+            "NAME=VALUE",
+            many=True,
+        ),
+        Flag("--update-snapshots", "replace the snapshots by what the server answers now"),
+    ),
+    "Output": (
+        *_SHOWN,
+        Flag("--timing", "show how long each test took", short="-t"),
+        Flag("--durations", "show the N slowest tests", "N"),
+        Flag("--coverage", "show which tools, resources and prompts no test uses"),
+        Flag("--min-coverage", "fail if the tests use less than PERCENT of them", "PERCENT"),
+        Flag("--record", "write what is said to each server to a file in this directory", "DIR"),
+        Flag("--server-coverage", "measure which code of the server runs, and keep it in this directory", "DIR"),
+        *_REPORTED,
+        Flag("--trace", "keep what tests say for --report html: on, off, retain-on-failure (default)", "WHEN"),
+        HELP,
+    ),
+    "As in mcp-aegis": (
+        Flag("--debug", "the same as --wire", short="-d", alias=True),
+        Flag("--no-analysis", "the same as --max-errors 1", alias=True),
+        Flag("--syntax-only", "changes nothing: mistakes in patterns are always shown", alias=True),
+        Flag("--group-errors", "changes nothing", alias=True),
+        Flag("--concise", "changes nothing", alias=True),
+    ),
+}
+ISOLATIONS = ("run", "file", "test")
+TRACES = ("on", "off", "retain-on-failure")
+
+
+def in_our_words(given: Given) -> Given:
+    """What is GIVEN, the flags of mcp-aegis replaced by ours that do the same."""
+    values = {name: texts for name, texts in given.values.items() if name not in ("--debug", "--no-analysis")}
+    if "--debug" in given:
+        values["--wire"] = []
+    if "--no-analysis" in given:
+        values.setdefault("--max-errors", ["1"])
+    return given.with_values(values)
