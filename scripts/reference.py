@@ -13,7 +13,7 @@ import requirements_page
 import revisions_page
 
 from mcp_conductor.cli.commands.dispatch import COMMANDS, GROUPS
-from mcp_conductor.cli.commands.mcp_cli import plan
+from mcp_conductor.cli.commands.mcp_cli import flags as call_flags
 from mcp_conductor.cli.commands.mcp_cli.methods import METHODS
 from mcp_conductor.cli.flags import Groups
 from mcp_conductor.cli.process.exit_codes import PROGRAMS, Codes, code_of_error
@@ -197,7 +197,7 @@ def flags() -> str:
 
 def flags_of() -> dict[str, Groups]:
     """The flags of each program and command."""
-    programs: dict[str, Groups] = {"mcp-cli": plan.FLAGS}
+    programs: dict[str, Groups] = {"mcp-cli": call_flags.FLAGS}
     for name in (name for name in COMMANDS if name != "call"):
         programs[f"conductor {name}"] = import_module(f"mcp_conductor.cli.commands.{name}.flags").FLAGS
     return programs

@@ -211,13 +211,13 @@ def test_text_leaves_through_the_terminal_alone_which_makes_it_safe():
         "cli/output/terminal.py": {"sys.stdout", "sys.stderr", "os.write"},
         # JSON and YAML that was asked for.
         "cli/commands/mcp_cli/call_run.py": {"write_result"},
-        "cli/commands/mcp_cli/oauth_run.py": {"write_result"},
+        "cli/commands/mcp_cli/oauth.py": {"write_result"},
         "cli/commands/mcp_cli/all_servers.py": {"write_result"},
         "cli/commands/mcp_cli/follow.py": {"write_result"},
         "cli/commands/mcp_cli/script_run.py": {"write_result"},
         "cli/commands/discover/run.py": {"write_result"},
         "cli/commands/serve/run.py": {"write_result"},
-        "cli/commands/show/lines.py": {"write_result"},
+        "cli/commands/show/run.py": {"write_result"},
         "cli/commands/mcp_cli/dry_run.py": {"write_report_as_it_is"},
         "cli/output/run_output.py": {"write_report_as_it_is"},
         # Servers that speak: messages on stdout, and stderr because a file asks for it.
@@ -232,7 +232,7 @@ def test_text_leaves_through_the_terminal_alone_which_makes_it_safe():
         # Messages to a server's stdin.
         "transport/processes.py": {"os.write"},
         # Lines of our own, where there may be no memory for a terminal.
-        "cli/process/exhaustion.py": {"os.write"},
+        "cli/process/ending.py": {"os.write"},
     }
 
 

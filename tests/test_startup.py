@@ -15,69 +15,51 @@ ROOT = Path(__file__).parent.parent
 # Names within mcp_conductor; the packages that they are in are imported, too.
 # What every program needs: signals first, then a place for its words.
 PROGRAM = """
-    cli.process.deferred cli.process.exhaustion cli.process.exit_codes cli.flags
-    cli.process.program cli.process.ending cli.output.terminal errors
-    posix text text.redaction text.secret_forms
-    text.visible values
+    cli.process.deferred cli.process.ending cli.process.exit_codes cli.process.program cli.flags cli.output.terminal
+    errors posix text text.redaction text.secret_forms text.visible values
 """
-CONDUCTOR = f"{PROGRAM} cli.commands.dispatch"
-# The flags that say which server is meant, and how much of what it says is taken in.
-TARGET = """
-    cli.flags.budgets cli.flags.values cli.flags.plugins
-    cli.flags.secrets cli.flags.target files files.settings_file
-    protocol protocol.budgets protocol.dialect protocol.duration
-    protocol.server_spec
-"""
-PASSING = "cli.flags.oauth cli.commands.record.passing"
-SERVE = """
-    cli.flags.values cli.flags.plugins cli.commands.serve.flags protocol
-    protocol.budgets protocol.duration protocol.message
+CONDUCTOR = f"{PROGRAM} cli.commands.dispatch cli.flags.help"
+# Flags that several commands have: how much is taken in, how it is served; plugins, tokens.
+SHARED = "cli.flags.shared cli.flags.values protocol protocol.budgets protocol.duration"
+# The flags that say which server is meant.
+TARGET = f"""
+    {SHARED} cli.flags.secrets cli.flags.target files files.settings_file protocol.dialect protocol.server_spec
 """
 CALL = f"""
-    {PROGRAM} {TARGET} cli.commands.mcp_cli.run cli.commands.mcp_cli.methods cli.flags.oauth
-    cli.commands.mcp_cli.plan
-    protocol.answers protocol.message
+    {PROGRAM} {TARGET} cli.commands.mcp_cli.run cli.commands.mcp_cli.flags cli.commands.mcp_cli.methods
+    cli.commands.mcp_cli.plan protocol.answers protocol.message
 """
-COMMAND = f"{CONDUCTOR} cli.commands.command"
+SERVE = f"{SHARED} cli.commands.serve.flags cli.commands.serve.run cli.flags.help protocol.message"
 HELP = {
-    "mcp_cli": CALL,
-    "mcp_cli --method tools/call": f"{CALL} cli.commands.mcp_cli.method_help",
+    "mcp_cli": f"{CALL} cli.commands.mcp_cli.help cli.flags.help",
+    "mcp_cli --method tools/call": f"{CALL} cli.commands.mcp_cli.help cli.flags.help",
     "conductor": CONDUCTOR,
-    "conductor call": f"{CALL} cli.commands.dispatch",
-    "conductor test": f"{COMMAND} {TARGET} cli.flags.run_flags cli.commands.test.flags",
-    "conductor check": f"""{COMMAND} {TARGET} cli.flags.run_flags cli.commands.check.flags
-    cli.commands.check.target""",
-    "conductor discover": f"{COMMAND} {TARGET} cli.commands.discover.flags",
-    "conductor wrap": f"{COMMAND} cli.commands.wrap.flags",
-    "conductor unwrap": f"{COMMAND} cli.commands.unwrap.flags cli.commands.wrap.flags",
-    "conductor init": f"""{COMMAND} cli.commands.init.flags cli.flags.values files
-    files.settings_file protocol protocol.duration""",
-    "conductor record": f"{COMMAND} {TARGET} {PASSING} cli.commands.record.flags",
-    "conductor proxy": f"{COMMAND} {TARGET} {PASSING} cli.commands.proxy.flags",
-    "conductor serve": f"{CONDUCTOR} {SERVE} cli.commands.serve.run",
-    "conductor show": f"{COMMAND} cli.process.exit_codes cli.commands.show.flags",
-    "conductor verify": f"{COMMAND} {TARGET} cli.flags.run_flags cli.commands.verify.flags",
-    "conductor bridge": f"""{COMMAND} {SERVE} cli.commands.serve.run cli.commands.bridge.flags cli.flags.budgets
-    cli.flags.serving""",
-    "conductor replay": f"{COMMAND} {SERVE} {TARGET} cli.commands.serve.run cli.commands.replay.flags cli.flags.serving",
-    "server_composable": f"{PROGRAM} {SERVE} cli.commands.serve.run",
+    "conductor call": f"{CALL} cli.commands.mcp_cli.help {CONDUCTOR}",
+    "conductor test": f"{CONDUCTOR} {TARGET} cli.commands.test.flags",
+    "conductor check": f"{CONDUCTOR} {TARGET} cli.commands.check.flags",
+    "conductor discover": f"{CONDUCTOR} {TARGET} cli.commands.discover.flags",
+    "conductor wrap": f"{CONDUCTOR} cli.commands.wrap.flags",
+    "conductor unwrap": f"{CONDUCTOR} cli.commands.unwrap.flags cli.commands.wrap.flags",
+    "conductor init": f"{CONDUCTOR} cli.commands.init.flags files files.settings_file",
+    "conductor record": f"{CONDUCTOR} {TARGET} cli.commands.record.flags",
+    "conductor proxy": f"{CONDUCTOR} {TARGET} cli.commands.proxy.flags cli.commands.record.flags",
+    "conductor serve": f"{CONDUCTOR} {SERVE}",
+    "conductor show": f"{CONDUCTOR} cli.commands.show.flags",
+    "conductor verify": f"{CONDUCTOR} {TARGET} cli.commands.verify.flags",
+    "conductor bridge": f"{CONDUCTOR} {SHARED} cli.commands.bridge.flags",
+    "conductor replay": f"{CONDUCTOR} {TARGET} cli.commands.replay.flags",
+    "server_composable": f"{PROGRAM} {SERVE}",
 }
 # Until asyncio is imported, when the server of a call has been started, and after that.
 STARTED = """
-    cli.commands.mcp_cli.call_run cli.output.display protocol.ledger
-    protocol.transcript transport transport.children
+    cli.commands.mcp_cli.call_run cli.output.display protocol.ledger protocol.transcript transport transport.children
     transport.process_tree
 """
 CALLED = """
-    bounded bounded.direct bounded.turns cli.process.alarm
-    cli.process.interruptible cli.commands.mcp_cli.method_result cli.commands.mcp_cli.operations
-    cli.process.time_limit client client.callbacks client.calls
-    client.connect
-    client.deadlines client.ids client.negotiation
-    client.server_questions client.session client.subscriptions
-    client.wire protocol.compose protocol.input_rounds
-    protocol.oddities protocol.paging protocol.views
-    transport.line_splitter transport.processes transport.stdio
+    bounded bounded.direct bounded.turns cli.process.interruptible cli.commands.mcp_cli.operations client
+    client.callbacks client.calls client.connect client.deadlines client.ids client.negotiation
+    client.server_questions client.session client.subscriptions client.wire protocol.compose protocol.input_rounds
+    protocol.oddities protocol.paging protocol.views transport.line_splitter transport.processes transport.stdio
 """
 # Modules of Python that asyncio does not need, but we do.
 BESIDES_ASYNCIO = {"dataclasses", "copy", "gc", "json", "json.decoder", "json.encoder", "json.scanner"}

@@ -11,9 +11,9 @@ import pytest
 from tests import prefork
 
 from mcp_conductor.cli.commands.dispatch import COMMANDS, EXAMPLES
-from mcp_conductor.cli.commands.mcp_cli.method_help import example_lines
+from mcp_conductor.cli.commands.mcp_cli.flags import EXAMPLES as OF_CALLS
+from mcp_conductor.cli.commands.mcp_cli.help import example_lines
 from mcp_conductor.cli.commands.mcp_cli.methods import METHODS
-from mcp_conductor.cli.commands.mcp_cli.run import EXAMPLES as OF_CALLS
 
 OF_METHODS = [line for name, method in METHODS.items() for line in example_lines(name, method)]
 MODULES = [import_module(f"mcp_conductor.cli.commands.{name}.flags") for name in COMMANDS if name != "call"]

@@ -61,8 +61,7 @@ def _program(module: str, name: str, **options: object) -> int:
 
 
 def _run(module: str, name: str, options: "dict[str, object]") -> int:
-    from mcp_conductor.cli.process.ending import exit_at_once_on_signals
-    from mcp_conductor.cli.process.exhaustion import end_for_shortage
+    from mcp_conductor.cli.process.ending import end_for_shortage, exit_at_once_on_signals
     from mcp_conductor.cli.process.exit_codes import PROGRAMS
 
     exit_at_once_on_signals()

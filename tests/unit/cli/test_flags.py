@@ -4,8 +4,9 @@ import shlex
 
 import pytest
 
-from mcp_conductor.cli.flags import Flag, Given, help_text, parse
-from mcp_conductor.cli.flags.run_flags import FLAGS, in_our_words
+from mcp_conductor.cli.commands.test.flags import FLAGS, in_our_words
+from mcp_conductor.cli.flags import Flag, Given, parse
+from mcp_conductor.cli.flags.help import help_text
 from mcp_conductor.errors import UsageError
 
 GROUPS = {

@@ -8,10 +8,11 @@ import pytest
 
 from mcp_conductor.cli.commands.dispatch import COMMANDS, EXAMPLES, GROUPS, main
 from mcp_conductor.cli.commands.mcp_cli import methods
-from mcp_conductor.cli.commands.mcp_cli.method_help import example_lines, method_help
-from mcp_conductor.cli.commands.mcp_cli.plan import FLAGS, plan
-from mcp_conductor.cli.commands.mcp_cli.run import EXAMPLES as EXAMPLES_OF_CALLS
-from mcp_conductor.cli.flags import WIDTH, examples_text, parse
+from mcp_conductor.cli.commands.mcp_cli.flags import EXAMPLES as EXAMPLES_OF_CALLS, FLAGS
+from mcp_conductor.cli.commands.mcp_cli.help import example_lines, method_help
+from mcp_conductor.cli.commands.mcp_cli.plan import plan
+from mcp_conductor.cli.flags import parse
+from mcp_conductor.cli.flags.help import WIDTH, examples_text
 from mcp_conductor.cli.output.terminal import Terminal
 
 MODULES = {name: import_module(f"mcp_conductor.cli.commands.{name}.flags") for name in COMMANDS if name != "call"}

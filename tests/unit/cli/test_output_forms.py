@@ -8,7 +8,7 @@ from io import BytesIO
 import pytest
 
 from mcp_conductor.cli.commands.dispatch import COMMANDS, main
-from mcp_conductor.cli.commands.mcp_cli.plan import FLAGS
+from mcp_conductor.cli.commands.mcp_cli.flags import FLAGS
 from mcp_conductor.cli.commands.serve import run as serve
 from mcp_conductor.cli.output.terminal import Terminal
 

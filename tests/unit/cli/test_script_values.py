@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from mcp_conductor.cli.commands.mcp_cli.script_values import ScriptValues
+from mcp_conductor.cli.commands.mcp_cli.script_run import ScriptValues
 from mcp_conductor.cli.output.terminal import Terminal
 
 

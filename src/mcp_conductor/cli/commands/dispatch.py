@@ -3,10 +3,11 @@
 import os
 
 from mcp_conductor.cli.output.terminal import Terminal
-from mcp_conductor.cli.process.program import run_program
+from mcp_conductor.cli.process.exit_codes import OK
+from mcp_conductor.cli.process.program import run_program, version_line
 from mcp_conductor.errors import UsageError, nearest
 
-# A command is a row here and the module of its name, with `main`, FLAGS and EXAMPLES.
+# A command is a row here and the folder of its name: COMMAND in `flags.py`, and `run` in `run.py`.
 GROUPS = {
     "Call a server": {
         "call": "call one method of an MCP server and print the result: the same as mcp-cli",
@@ -66,8 +67,6 @@ def _main(argv: list[str], terminal: Terminal) -> int:
             return main([_known_command(rest[0], terminal), "--help", *rest[1:]], terminal)
         terminal.show_help(_help())
     elif command == "--version":
-        from mcp_conductor.cli.process.version import version_line
-
         terminal.show(version_line("conductor"))
     else:
         _known_command(command, terminal)
@@ -88,10 +87,14 @@ def _known_command(command: str, terminal: Terminal) -> str:
 
 
 def _run(command: str, argv: list[str], terminal: Terminal) -> int:
-    """Run COMMAND, which is the module of that name; errors that stop it are raised."""
+    """Run COMMAND, which is in the folder of that name; errors that stop it are raised."""
     from importlib import import_module
 
-    exit_code: int = import_module(f"mcp_conductor.cli.commands.{command}.flags").main(argv, terminal)
+    folder = f"mcp_conductor.cli.commands.{command}"
+    given = import_module(f"{folder}.flags").COMMAND.read(argv, terminal)
+    if given is None:
+        return OK
+    exit_code: int = import_module(f"{folder}.run").run(given, terminal)
     return exit_code
 
 
@@ -111,7 +114,7 @@ def _is_pattern(argv: list[str], directory: str) -> bool:
 
 
 def _help() -> str:
-    from mcp_conductor.cli.flags import examples_text
+    from mcp_conductor.cli.flags.help import examples_text
 
     lines = ["usage: conductor COMMAND [FLAGS]", "       conductor PATTERN …, the same as conductor test PATTERN …", ""]
     for title, commands in GROUPS.items():

@@ -76,9 +76,6 @@ class Given:
         return pairs
 
 
-_COLUMN = 34  # where the descriptions of --help begin
-WIDTH = 120  # of a line of --help
-_MAX_LISTED = 15  # flags on a page of --help; of more, only the common ones are listed
 JSON = Flag("--json", "print the answer as JSON, and nothing else on stdout; also an error")
 URL_AS_JSON = Flag("--json", 'over HTTP: print {"url": …} on stdout as soon as clients can connect')
 ERRORS = Flag("--errors", "how errors are put on stderr: text (default) or json, one object per line", "FORM")
@@ -168,61 +165,3 @@ def _hint(name: str, known: Mapping[str, Flag], server: str | None) -> str | Non
         return f"did you mean --{near}?" if near else "--help lists the flags"
     servers = f"the server's own flags go after --: {server} -- {name} …"
     return f"did you mean --{near}? (T{servers[1:]})" if near else servers
-
-
-def help_text(groups: Groups) -> str:
-    """The flags of a program, group by group, with their one-line descriptions."""
-    lines = []
-    for title, flags in groups.items():
-        lines.append(f"{title}:")
-        for flag in flags:
-            names = f"{flag.short}, {flag.name}" if flag.short else flag.name
-            takes = flag.metavar or (f"[{'|'.join(flag.may)}]" if flag.may else "")
-            usage = f"  {names} {takes}".rstrip()
-            lines.append(
-                f"{usage:<{_COLUMN}}{flag.help}" if len(usage) < _COLUMN - 1 else f"{usage}\n{'':<{_COLUMN}}{flag.help}"
-            )
-        lines.append("")
-    return "\n".join(lines)
-
-
-def listed_flags(groups: Groups, given: Given, program: str) -> tuple[str, str]:
-    """The flags that --help or --help all lists, and the line that ends the page."""
-    named = {title: tuple(flag for flag in flags if not flag.alias) for title, flags in groups.items()}
-    aliases = tuple(flag for flags in groups.values() for flag in flags if flag.alias)
-    if given.one("--help") == "all":
-        shown = {**named, "Other names, and flags without effect": aliases}
-        return help_text({title: flags for title, flags in shown.items() if flags}), ""
-    all_flags = [flag for flags in named.values() for flag in flags]
-    if len(all_flags) <= _MAX_LISTED and not aliases:
-        return help_text(named), ""
-    more = f"{program} --help all lists all flags, in groups.\n"
-    if len(all_flags) <= _MAX_LISTED:
-        return help_text(named), more
-    common = sorted((flag for flag in all_flags if flag.common), key=lambda flag: flag.name in ("--help", "--version"))
-    return help_text({"Common flags": tuple(common)}), more
-
-
-def help_page(
-    usage: str, groups: Groups, examples: Examples, exit_codes: str, *, given: Given, program: str, more: str = ""
-) -> str:
-    """The page of --help: all commands have the same parts in the same order. MORE follows the flags."""
-    flags, last = listed_flags(groups, given, program)
-    return f"{usage}\n{flags}\n{more}{examples_text(examples)}\n{exit_codes}" + (f"\n{last}" if last else "")
-
-
-def examples_text(examples: Examples) -> str:
-    """Command lines to copy; what each is for is a comment of the shell."""
-    column = max((len(command) for command, what in examples.items() if what), default=0)
-    lines = ["Examples:"]
-    for command, what in examples.items():
-        lines.append(f"  {command:<{column}}  # {what}" if what else _folded(f"  {command}"))
-    return "\n".join(lines) + "\n"
-
-
-def _folded(command: str) -> str:
-    """A long command line in several lines, as a shell takes it."""
-    if len(command) <= WIDTH:
-        return command
-    place = command.rfind(" --", 0, WIDTH - 1)
-    return f"{command[:place]} \\\n" + _folded(f"     {command[place:]}")

@@ -4,9 +4,8 @@ import os
 from dataclasses import replace
 
 from mcp_conductor.cli.flags import Flag, Given
-from mcp_conductor.cli.flags.budgets import budgets_of
-from mcp_conductor.cli.flags.plugins import PLUGIN_FLAG, load_named_plugins, load_plugins_of_file
 from mcp_conductor.cli.flags.secrets import secrets_of_flags
+from mcp_conductor.cli.flags.shared import PLUGIN_FLAG, budgets_of, load_named_plugins, load_plugins_of_file
 from mcp_conductor.cli.flags.values import choice
 from mcp_conductor.cli.output.terminal import Terminal
 from mcp_conductor.errors import ConfigError, UsageError

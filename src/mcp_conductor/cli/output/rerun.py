@@ -3,23 +3,25 @@
 It can be pasted into a shell. Secrets are left out: the person who runs it has to add them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from shlex import join
 from typing import TYPE_CHECKING
 
 from mcp_conductor.cli.flags import Given
-from mcp_conductor.cli.flags.budgets import TEST_LIMIT_FLAGS
-from mcp_conductor.cli.flags.run_flags import OUTPUT_FLAGS
 from mcp_conductor.cli.flags.secrets import without_secret, without_secrets
+from mcp_conductor.cli.flags.shared import OUTPUT_FLAGS, TEST_LIMIT_FLAGS
 from mcp_conductor.cli.flags.target import TARGET_FLAGS
 from mcp_conductor.report.formats.folding import InRevisions
-from mcp_conductor.report.model import BAD, Outcome
+from mcp_conductor.report.model import BAD, Looks, Outcome, Report, run_id
 from mcp_conductor.text.patterns import compiled_later
 from mcp_conductor.text.visible import one_line
 
 if TYPE_CHECKING:
     from mcp_conductor.suites.language.suite import Case, Suite
     from mcp_conductor.suites.running.job import Job
+    from mcp_conductor.suites.running.plan import Plan
+    from mcp_conductor.suites.running.trace import Trace
+
 
 # Flags that make a test what it is; those that choose tests, or how they are shown, do not.
 _DECISIVE = (
@@ -153,3 +155,53 @@ def _places(suite: "Suite", case: "Case") -> list[str]:
             needed |= other.step.needs
             tests.insert(0, other)
     return [one_line(word_for(suite.file, suite.cases, each)) for each in tests]
+
+
+_MOST_SOURCES = 20_000_000  # characters of all test files
+
+
+def looks_of_tests(
+    given: Given, plan: "Plan", report: Report, again: Callable[[Outcome], str], trace: "Trace"
+) -> Looks:
+    """What there is to look at after a run of tests. AGAIN is the command line that runs a test again."""
+    from mcp_conductor.checks.explain import rules
+
+    sources: dict[str, str] = {}
+    ways: dict[str, str] = {"": reach(given, given.after)}
+    room = _MOST_SOURCES
+    for job in plan.jobs:
+        file = job.suite.file
+        ways[file] = reach(given, given.after, job.suite.server)
+        document = job.cases[0].step.given.document if job.cases else None
+        if document is not None and file not in sources and len(document.text) <= room:
+            room -= len(document.text)
+            sources[file] = "\n" * (document.begins - 1) + document.text
+    commands = {run_id(each): again(each) for each in report.outcomes if each.findings and each.where is not None}
+    return Looks(
+        sources=sources,
+        again=commands,
+        reach=ways,
+        remarks=tuple(trace.remarks),
+        rules=rules(dict.fromkeys(each.requirement for each in trace.remarks if each.requirement is not None)),
+        trace=trace.when,
+    )
+
+
+def looks_of_verify(given: Given, report: Report, file: str) -> Looks:
+    """What there is to look at after a recording was played to a server: a part of it cannot be played alone."""
+    command = verify_again(given, file)
+    commands = {run_id(each): command for each in report.outcomes if each.findings}
+    return Looks(again=commands, reach={"": reach(given, given.words)})
+
+
+def looks_of_check(given: Given, report: Report) -> Looks:
+    """What there is to look at after a check."""
+    from mcp_conductor.checks.engine.grade import in_words
+
+    commands = {run_id(each): check_again(given, [each.id], each.version) for each in report.outcomes if each.findings}
+    of_a_server = "--client" not in given and "--transcript" not in given
+    return Looks(
+        again=commands,
+        reach={"": reach(given, given.words)} if of_a_server else {},
+        grading=in_words("client" if "--client" in given else "server"),
+    )

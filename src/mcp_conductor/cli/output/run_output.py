@@ -1,6 +1,7 @@
 """Where the output of `conductor test` goes: text for people as it happens, reports at the end, never mixed."""
 
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -13,14 +14,14 @@ from mcp_conductor.cli.flags.values import choice, number
 from mcp_conductor.cli.output.live import CheckInProgress, Live, RunInProgress, now_and_then
 from mcp_conductor.cli.output.rerun import RerunCommands
 from mcp_conductor.cli.output.terminal import ReaderGone, Terminal
-from mcp_conductor.errors import ConductorError, Location, UsageError
+from mcp_conductor.errors import ConductorError, InternalError, Location, UsageError
 from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol.server_spec import server_name
 from mcp_conductor.report.events import CaseFinished, Event, FileFinished, FileStarted, Warned
 from mcp_conductor.report.formats import REPORTERS
 from mcp_conductor.report.formats.console import Console
 from mcp_conductor.report.formats.wording import counted, warning_text
-from mcp_conductor.report.model import BAD, Finding, Outcome, Report, Status, redacted, redacted_outcome
+from mcp_conductor.report.model import BAD, Finding, Looks, Outcome, Report, Status, redacted, redacted_outcome
 from mcp_conductor.suites import SUFFIXES
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from mcp_conductor.report.formats.folding import InRevisions
     from mcp_conductor.suites.running.job import Job
     from mcp_conductor.suites.running.run import Result
+
 
 _DEFAULT_WIDTH = 100
 
@@ -282,8 +284,6 @@ class Output:
         """Write the reports of a run that ERROR kept from beginning; EMPTY says what it would have been about."""
         if not self._reports and badge is None:
             return
-        from mcp_conductor.cli.output.unusable import report_of
-
         report = report_of(error, empty, subject, began)
         for problem in [] if report is None else self.write_reports(report, badge=badge):
             self._terminal.say_error(problem)
@@ -353,3 +353,27 @@ def _width(terminal: Terminal) -> int:
     if columns.isdecimal() and 40 <= int(columns[:4]) <= 1000:
         return int(columns[:4])
     return max(40, terminal.width() or _DEFAULT_WIDTH)
+
+
+def report_of(error: ConductorError, report: Report, subject: str, began: float) -> Report | None:
+    """REPORT, of a run that BEGAN then (`perf_counter`), with ERROR as its only outcome.
+
+    None where the SUBJECT is not to blame: a wrong command line has no report, nor has a bug of ours.
+    """
+    if isinstance(error, (UsageError, InternalError)):
+        return None
+    frames = error.frames
+    about = (0, len(frames)) if frames else None
+    outcome = Outcome(
+        id=subject,
+        title=f"The {subject} can be used",
+        group=subject,
+        status="errored",
+        findings=(Finding(message=error.message, hint=error.hint, where=error.where, framed=about),),
+        stderr=tuple(error.stderr),
+        cause="server",
+        frames=frames,
+    )
+    metrics = {"ungraded": error.message} if report.kind == "check" else {}
+    seconds = time.perf_counter() - began
+    return replace(report, outcomes=(outcome,), seconds=seconds, metrics=metrics, looks=Looks(trace="on"))

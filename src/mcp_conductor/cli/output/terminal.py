@@ -9,14 +9,14 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import ItemsView, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, BinaryIO
 
 from mcp_conductor import posix
 from mcp_conductor.cli.process.exit_codes import code_of_signal
 from mcp_conductor.errors import ConductorError, InternalError, UsageError
-from mcp_conductor.text.redaction import Redactor
+from mcp_conductor.text.redaction import Redactor, secrets_of_environment
 from mcp_conductor.text.visible import seen_in_json, visible
 
 # The colours of reporters.diagnostic, and no others: one could hide what follows.
@@ -111,7 +111,7 @@ class Terminal:
         """Show a page of --help; on a terminal, its lines are no longer than those of the terminal."""
         width = self.width()
         if width and max(map(len, page.split("\n"))) > width:
-            from mcp_conductor.cli.flags.narrow_help import narrowed
+            from mcp_conductor.cli.flags.help import narrowed
 
             page = narrowed(page, width)
         self.show(page)
@@ -266,3 +266,33 @@ def _encoded(text: str) -> bytes:
         return text.encode(errors="surrogateescape")
     except UnicodeEncodeError:
         return text.encode(errors="backslashreplace")
+
+
+class NotedVariables(dict[str, str]):
+    """The variables of a terminal, which learns the secrets among those that are looked up."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        super().__init__(terminal.environ)
+        self._terminal = terminal
+
+    def __getitem__(self, name: str) -> str:
+        value = super().__getitem__(name)
+        self._terminal.learn(secrets_of_environment({name: value}))
+        return value
+
+    def get(self, name: str, default: Any = None) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def items(self) -> ItemsView[str, str]:  # type: ignore[override]  # as JSON is made of all of them
+        self._terminal.learn(secrets_of_environment(dict(self)))
+        return super().items()
+
+
+def hold_standard_streams() -> None:
+    """Occupy standard streams that are closed: otherwise the next file that is opened would take the place of one."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(descriptor)

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
+from mcp_conductor import __version__
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.output.terminal import Interrupted, ReaderGone, Terminal
-from mcp_conductor.cli.process.exhaustion import shortage
+from mcp_conductor.cli.process.ending import shortage
 from mcp_conductor.cli.process.exit_codes import INTERNAL_ERROR, OK, PROGRAMS, code_of_error
 from mcp_conductor.errors import ConductorError, speak_of_flags
 
@@ -67,3 +68,11 @@ def _say_internal_error(error: Exception, argv: Sequence[str], program: str, ter
         terminal.say("".join(traceback.format_exception(error)))
     hint = f"this is a bug in {program}; report it with what --verbose shows"
     terminal.say_bug(f"{type(error).__name__}: {error}", hint=hint)
+
+
+def version_line(program: str) -> str:
+    """The line that PROGRAM --version prints."""
+    import platform  # which nothing else of ours needs
+
+    where = " ".join(filter(None, (platform.system(), platform.machine())))
+    return f"{program} {__version__} ({platform.python_implementation()} {platform.python_version()}, {where})\n"

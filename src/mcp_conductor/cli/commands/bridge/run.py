@@ -9,9 +9,18 @@ from typing import TYPE_CHECKING
 from mcp_conductor.bridge.facade import Facade
 from mcp_conductor.bridge.plan import BridgeOptions, Plan
 from mcp_conductor.bridge.settings import filters_in, options_in
-from mcp_conductor.cli.output.terminal import Terminal
-from mcp_conductor.cli.process.interruptible import serve_until_cancelled
-from mcp_conductor.errors import ConductorError
+from mcp_conductor.cli.flags import Given
+from mcp_conductor.cli.flags.secrets import read_secrets
+from mcp_conductor.cli.flags.shared import (
+    budgets_of,
+    load_named_plugins,
+    load_plugins_of_file,
+    served_transport,
+)
+from mcp_conductor.cli.flags.values import choice, time
+from mcp_conductor.cli.output.terminal import Terminal, hold_standard_streams
+from mcp_conductor.cli.process.interruptible import run_interruptibly, serve_until_cancelled
+from mcp_conductor.errors import ConductorError, UsageError
 from mcp_conductor.files.settings_file import SettingsFile
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.server_spec import ServerSpec
@@ -22,10 +31,40 @@ from mcp_conductor.text.visible import one_line
 if TYPE_CHECKING:
     from mcp_conductor.recording.writer import RecordingWriter
 
+
+_SESSIONS = ("perClient", "shared")
+_PORT = 3000
 _DRAIN_SECONDS = 1.0  # for open requests once stdin has ended: hosts wait two seconds before they kill us
 
 
-async def serve_bridge(
+def run(given: Given, terminal: Terminal) -> int:
+    """Serve until we are told to stop: the exit code."""
+    given = read_secrets(given, terminal)
+    file, transport = _file(given), served_transport(given, _PORT)
+    load_named_plugins(given, terminal)
+    load_plugins_of_file(file, terminal)
+    options = {
+        "separator": given.one("--separator"),
+        "sessions": choice(given, "--sessions", _SESSIONS),
+        "wait": True if "--wait" in given else None,
+        "start_timeout": time(given, "--start-timeout"),
+        "budgets": budgets_of(given),
+    }
+    hold_standard_streams()
+    work = _serve_bridge(os.path.expanduser(file), transport, options, terminal, given.one("--record"))
+    return run_interruptibly(work)
+
+
+def _file(given: Given) -> str:
+    named = [*given.words, *given.after, *given.all("--config")]
+    if not named:
+        raise UsageError("no settings file is given", hint="conductor bridge FILE, a file with mcpServers")
+    if len(named) > 1:
+        raise UsageError(f"{len(named)} settings files are given, but only one can be used: {', '.join(named)}")
+    return named[0]
+
+
+async def _serve_bridge(
     file: str, transport: TransportConfig, given: Json, terminal: Terminal, recording: str | None
 ) -> int:
     """Serve until we are told to stop: the exit code. What is GIVEN goes before what the file says."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from mcp_conductor.checks.engine.judging import Verdicts, judge
 from mcp_conductor.checks.harness.recorded_client import judge_client
 from mcp_conductor.cli.commands.check.server_run import CheckRun
-from mcp_conductor.cli.commands.chosen_session import chosen_session
+from mcp_conductor.cli.flags.sessions import chosen_session
 from mcp_conductor.cli.flags.values import choice
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.reading import no_collecting

@@ -21,7 +21,7 @@ from mcp_conductor.checks.engine.run import Options, Verdicts, check
 from mcp_conductor.checks.engine.sessions import LATEST, Sessions, heard_up_to_a_flood
 from mcp_conductor.checks.frameworks import KnownFramework, known_framework
 from mcp_conductor.checks.requirements import LEVELS, of_plugin, requirements, with_packages
-from mcp_conductor.cli.commands.check.target import asked_revision, checked_server
+from mcp_conductor.cli.commands.check.flags import asked_revision, checked_server
 from mcp_conductor.cli.commands.mcp_cli.plan import json_of
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.flags.secrets import secrets_of_flags
@@ -143,7 +143,7 @@ class CheckRun:
             metrics=found and {**found, **_unseen(verdicts), **self._migration(verdicts, told)},
         )
         if self._output.wants_looks:
-            from mcp_conductor.cli.output.looks import looks_of_check
+            from mcp_conductor.cli.output.rerun import looks_of_check
 
             report = replace(report, looks=looks_of_check(self._given, report))
         order = {name: index for index, name in enumerate(requirements())}

@@ -1,13 +1,9 @@
 """`conductor discover`: a first suite for any server. What writes it is imported when it is to be written."""
 
-from mcp_conductor.cli.commands.command import Command
+from mcp_conductor.cli.commands import Command
 from mcp_conductor.cli.flags import ERRORS, HELP, Flag, Groups
-from mcp_conductor.cli.flags.budgets import LIMIT_FLAGS
-from mcp_conductor.cli.flags.secrets import read_secrets
-from mcp_conductor.cli.flags.target import TARGET_FLAGS, load_plugins
-from mcp_conductor.cli.output.terminal import Terminal
-from mcp_conductor.cli.process.exit_codes import OK
-from mcp_conductor.errors import UsageError
+from mcp_conductor.cli.flags.shared import LIMIT_FLAGS
+from mcp_conductor.cli.flags.target import TARGET_FLAGS
 
 FLAGS: Groups = {
     "Server": TARGET_FLAGS,
@@ -62,21 +58,3 @@ _EXIT_CODES = """\
 Exit codes: 0 written, 2 could not run, 3 the server could not be started or went away, 130 and 143 interrupted.
 """
 COMMAND = Command("conductor discover", FLAGS, _USAGE, EXAMPLES, _EXIT_CODES)
-
-
-def main(argv: list[str], terminal: Terminal) -> int:
-    """Run `conductor discover`: the exit code."""
-    if (given := COMMAND.read(argv, terminal)) is None:
-        return OK
-    given = read_secrets(given, terminal)
-    if "--from" in given:
-        from mcp_conductor.cli.commands.discover.from_recording import write_recorded_suite
-
-        return write_recorded_suite(given, terminal)
-    if "--session" in given:
-        raise UsageError("--session is for --from FILE")
-    load_plugins(given, terminal)
-    from mcp_conductor.cli.commands.discover.run import write_suite
-    from mcp_conductor.cli.process.interruptible import run_interruptibly
-
-    return run_interruptibly(write_suite(given, terminal))

@@ -3,9 +3,9 @@
 import os
 import time
 
-from mcp_conductor.cli.commands.chosen_session import chosen_session
 from mcp_conductor.cli.commands.discover.run import output_file, personal_values, write_found
 from mcp_conductor.cli.flags import Given
+from mcp_conductor.cli.flags.sessions import chosen_session
 from mcp_conductor.cli.flags.target import TARGET_FLAGS
 from mcp_conductor.cli.output.terminal import Terminal
 from mcp_conductor.errors import UsageError

@@ -5,11 +5,12 @@ import socket
 from collections.abc import Iterator
 
 from mcp_conductor.cli.flags import Given
-from mcp_conductor.cli.flags.secrets import secrets_of_flags
-from mcp_conductor.cli.flags.target import target
+from mcp_conductor.cli.flags.secrets import read_secrets, secrets_of_flags
+from mcp_conductor.cli.flags.target import load_plugins, target
 from mcp_conductor.cli.flags.values import time
 from mcp_conductor.cli.output.live import telling
 from mcp_conductor.cli.output.terminal import Terminal
+from mcp_conductor.cli.process.interruptible import run_interruptibly
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol import Json
@@ -23,7 +24,20 @@ from mcp_conductor.suites.authoring.suite_text import suite_text
 from mcp_conductor.suites.running.job import DEFAULT_SECONDS
 
 
-async def write_suite(given: Given, terminal: Terminal) -> int:
+def run(given: Given, terminal: Terminal) -> int:
+    """Run `conductor discover`: the exit code."""
+    given = read_secrets(given, terminal)
+    if "--from" in given:
+        from mcp_conductor.cli.commands.discover.from_recording import write_recorded_suite
+
+        return write_recorded_suite(given, terminal)
+    if "--session" in given:
+        raise UsageError("--session is for --from FILE")
+    load_plugins(given, terminal)
+    return run_interruptibly(_write_suite(given, terminal))
+
+
+async def _write_suite(given: Given, terminal: Terminal) -> int:
     """Ask the server what it offers, and write the suite: the exit code."""
     terminal.learn(secrets_of_flags(given))
     output = output_file(given, terminal)

@@ -5,12 +5,8 @@ What writes them is imported when they are to be written.
 
 import os
 
-from mcp_conductor.cli.commands.command import Command
-from mcp_conductor.cli.flags import ERRORS, HELP, JSON, Flag, Given, Groups
-from mcp_conductor.cli.flags.values import choice
-from mcp_conductor.cli.output.terminal import Terminal
-from mcp_conductor.cli.process.exit_codes import OK
-from mcp_conductor.errors import UsageError
+from mcp_conductor.cli.commands import Command
+from mcp_conductor.cli.flags import ERRORS, HELP, JSON, Flag, Groups
 from mcp_conductor.files.settings_file import SETTINGS
 
 FLAGS: Groups = {
@@ -50,42 +46,3 @@ are there gets a suite, if it has none, and a CI file may be added.
 """
 _EXIT_CODES = "Exit codes: 0 written, 2 could not write, 130 and 143 interrupted.\n"
 COMMAND = Command("conductor init", FLAGS, _USAGE, EXAMPLES, _EXIT_CODES)
-
-
-def main(argv: list[str], terminal: Terminal) -> int:
-    """Run `conductor init`: the exit code."""
-    if (given := COMMAND.read(argv, terminal)) is None:
-        return OK
-    if given.words and "--server" in given:
-        raise UsageError("--server and a command exclude each other", hint="--server names a server that is found")
-    service = choice(given, "--ci", tuple(CI))
-    if "--list" in given:
-        from mcp_conductor.cli.commands.init.run import list_servers
-
-        return list_servers(terminal)
-    files = _files(given, service, terminal)
-    from mcp_conductor.cli.commands.init.run import write_project
-    from mcp_conductor.cli.process.interruptible import run_interruptibly
-
-    return run_interruptibly(write_project(given, terminal, files))
-
-
-def _files(given: Given, service: str | None, terminal: Terminal) -> dict[str, str]:
-    """What is to be written, by what it is: what is not there. To settings that are there, a CI file may be added."""
-
-    def is_there(file: str) -> bool:
-        return os.path.lexists(os.path.join(terminal.directory, file))
-
-    ci = {} if service is None else {service: CI[service]}
-    for file in filter(is_there, ci.values()):
-        raise UsageError(f"{file} exists already", hint="move it away, or add to it by hand")
-    if is_there(SETTINGS):
-        if given.words or "--server" in given:
-            raise UsageError(f"{SETTINGS} exists already", hint="move it away, or put the server into it by hand")
-        if ci:
-            return ci
-    ours = {name: file for name, file in {"settings": SETTINGS, "suite": SUITE}.items() if not is_there(file)}
-    if not ours:
-        hint = f"move it away, or write another suite: conductor discover -o {os.path.dirname(SUITE)}/NAME.test.mcp.yml"
-        raise UsageError(f"{SUITE} exists already", hint=hint)
-    return {**ours, **ci}

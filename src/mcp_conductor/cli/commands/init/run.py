@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from shlex import quote
 
 from mcp_conductor.cli.commands.discover.run import case_count, remarks
+from mcp_conductor.cli.commands.init.flags import CI, SUITE
 from mcp_conductor.cli.flags import Given
-from mcp_conductor.cli.flags.values import time
+from mcp_conductor.cli.flags.values import choice, time
 from mcp_conductor.cli.output.live import telling
 from mcp_conductor.cli.output.terminal import Terminal
+from mcp_conductor.cli.process.interruptible import run_interruptibly
 from mcp_conductor.errors import ConductorError, UsageError
 from mcp_conductor.files.settings import TABLES, Surroundings, from_settings
 from mcp_conductor.files.settings_file import SETTINGS
@@ -33,7 +35,39 @@ _TEMPLATE = "a template"
 _PLACEHOLDER = {"command": "python3", "args": ["server.py"]}
 
 
-def list_servers(terminal: Terminal) -> int:
+def run(given: Given, terminal: Terminal) -> int:
+    """Run `conductor init`: the exit code."""
+    if given.words and "--server" in given:
+        raise UsageError("--server and a command exclude each other", hint="--server names a server that is found")
+    service = choice(given, "--ci", tuple(CI))
+    if "--list" in given:
+        return _list_servers(terminal)
+    files = _files(given, service, terminal)
+    return run_interruptibly(_write_project(given, terminal, files))
+
+
+def _files(given: Given, service: str | None, terminal: Terminal) -> dict[str, str]:
+    """What is to be written, by what it is: what is not there. To settings that are there, a CI file may be added."""
+
+    def is_there(file: str) -> bool:
+        return os.path.lexists(os.path.join(terminal.directory, file))
+
+    ci = {} if service is None else {service: CI[service]}
+    for file in filter(is_there, ci.values()):
+        raise UsageError(f"{file} exists already", hint="move it away, or add to it by hand")
+    if is_there(SETTINGS):
+        if given.words or "--server" in given:
+            raise UsageError(f"{SETTINGS} exists already", hint="move it away, or put the server into it by hand")
+        if ci:
+            return ci
+    ours = {name: file for name, file in {"settings": SETTINGS, "suite": SUITE}.items() if not is_there(file)}
+    if not ours:
+        hint = f"move it away, or write another suite: conductor discover -o {os.path.dirname(SUITE)}/NAME.test.mcp.yml"
+        raise UsageError(f"{SUITE} exists already", hint=hint)
+    return {**ours, **ci}
+
+
+def _list_servers(terminal: Terminal) -> int:
     """Show what is found: the exit code."""
     project = Project(terminal.directory, terminal.environ)
     chosen = project.chosen()
@@ -53,7 +87,7 @@ def _found_members(found: Found) -> Json:
     return {**members, "ofProject": found.of_project, **problem}
 
 
-async def write_project(given: Given, terminal: Terminal, files: Mapping[str, str]) -> int:
+async def _write_project(given: Given, terminal: Terminal, files: Mapping[str, str]) -> int:
     """Find the server, ask it what it offers, and write FILES, which are called by what is in them: the exit code."""
     if not files.keys() & {"settings", "suite"}:
         _write_ci(_entry_of_settings(terminal), files, terminal)

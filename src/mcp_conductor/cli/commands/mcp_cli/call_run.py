@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from mcp_conductor.cli.commands.mcp_cli import methods
@@ -10,10 +11,9 @@ from mcp_conductor.cli.commands.mcp_cli.operations import perform
 from mcp_conductor.cli.commands.mcp_cli.plan import CallPlan
 from mcp_conductor.cli.output.display import Display
 from mcp_conductor.cli.output.terminal import Terminal
-from mcp_conductor.cli.process.exhaustion import end_for_shortage
+from mcp_conductor.cli.process.ending import end_for_shortage
 from mcp_conductor.cli.process.exit_codes import OK, PROGRAMS, code_of_error
-from mcp_conductor.cli.process.interruptible import run_interruptibly
-from mcp_conductor.cli.process.time_limit import TimeLimit
+from mcp_conductor.cli.process.interruptible import TimeLimit, run_interruptibly
 from mcp_conductor.client.connect import connect
 from mcp_conductor.client.negotiation import NONE
 from mcp_conductor.client.session import Session
@@ -25,10 +25,10 @@ from mcp_conductor.protocol.message import Message, parse as parse_message, rend
 
 if TYPE_CHECKING:
     from mcp_conductor.cli.commands.mcp_cli.follow import Follow
-    from mcp_conductor.cli.commands.mcp_cli.roots_wait import RootsWait
     from mcp_conductor.cli.commands.mcp_cli.script_run import ScriptRun
     from mcp_conductor.transport.authorization import Authorization
     from mcp_conductor.transport.http_client import HttpClient
+
 
 _CODES = PROGRAMS["mcp-cli"]
 
@@ -101,7 +101,7 @@ class CallRun:
     async def within_time(self) -> int:
         self.follow = follow = _follow(self.plan, self.terminal) if self.plan.follow or self.plan.events else None
         self.script = _script_run(self) if self.plan.script is not None else None
-        self.roots = _roots_wait() if "--roots" in self.plan.given else None
+        self.roots = RootsWait() if "--roots" in self.plan.given else None
         asyncio.get_running_loop().set_exception_handler(self.say_internal_error)
         try:
             async with self.limit, self.connection(follow) as session:
@@ -117,7 +117,7 @@ class CallRun:
 
     async def result(self) -> Any:
         """The result of the method alone: nothing is printed, and nothing limits the time."""
-        self.roots = _roots_wait() if "--roots" in self.plan.given else None
+        self.roots = RootsWait() if "--roots" in self.plan.given else None
         async with self.connection(None) as session:
             await self.wait_for_roots(session)
             return (await perform(session, self.plan, self.note_status)).result
@@ -161,7 +161,7 @@ class CallRun:
         return tell_all
 
     def authorize(self, http: "HttpClient") -> "Authorization":
-        from mcp_conductor.cli.commands.mcp_cli.oauth_methods import settings_of
+        from mcp_conductor.cli.commands.mcp_cli.oauth import settings_of
         from mcp_conductor.transport.authorization import Authorization
 
         spec = self.plan.spec.as_http()
@@ -245,12 +245,6 @@ def _script_run(run: CallRun) -> "ScriptRun":
     return ScriptRun(run.plan, run.terminal, run.display)
 
 
-def _roots_wait() -> "RootsWait":
-    from mcp_conductor.cli.commands.mcp_cli.roots_wait import RootsWait
-
-    return RootsWait()
-
-
 def _extensions(plan: CallPlan) -> Json:
     """The extensions that we declare: those that the call may need."""
     with_tasks = "--run-as-task" in plan.given or plan.script or (plan.method or "").startswith("tasks/")
@@ -262,3 +256,41 @@ def _opens_itself(raw: str | None) -> bool:
     """Whether a raw message is itself the beginning of a conversation."""
     message = parse_message(raw or "")
     return message.kind == "request" and message.method in ("initialize", "server/discover")
+
+
+ASK_SECONDS = 1.0  # for the question; a server may never ask, or ask later
+SHORTEST_QUIET = 0.15  # seconds after our last answer
+LONGEST_QUIET = 1.0
+_QUIET_FACTOR = 3  # times as long as the question took
+
+
+class RootsWait:
+    """The questions for roots of one conversation in the handshake era."""
+
+    def __init__(self) -> None:
+        self._answered = asyncio.Event()
+
+    def take(self, incoming: Incoming) -> None:
+        """Look at what the server said, after it was answered."""
+        if incoming.answer is not None and incoming.message.method == "roots/list":
+            self._answered.set()
+
+    async def until_taken(self) -> None:
+        """Wait until the server should have our roots, or does not ask for them."""
+        began = monotonic()
+        if not await self._asked_within(ASK_SECONDS):
+            return
+        quiet = min(max(SHORTEST_QUIET, (monotonic() - began) * _QUIET_FACTOR), LONGEST_QUIET)
+        end = monotonic() + ASK_SECONDS + LONGEST_QUIET  # a server may ask without end
+        while monotonic() < end and await self._asked_within(quiet):
+            pass
+
+    async def _asked_within(self, seconds: float) -> bool:
+        """Whether a question was answered within SECONDS, or before, since we last looked."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._answered.wait()
+        except TimeoutError:
+            return False
+        self._answered.clear()
+        return True

@@ -1,9 +1,9 @@
 """What `mcp-cli` does for each method once it is connected: mostly one request, with the differences of the eras."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-from mcp_conductor.cli.commands.mcp_cli.method_result import MethodResult, NoteStatus
 from mcp_conductor.cli.commands.mcp_cli.methods import SKILLS, is_tool_error
 from mcp_conductor.cli.commands.mcp_cli.plan import CallPlan
 from mcp_conductor.client.session import Session
@@ -12,6 +12,21 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import MISSING_CLIENT_CAPABILITY, TASKS_EXTENSION
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 
+# Told how a task is while it is waited for.
+NoteStatus = Callable[[Json], None]
+
+
+class MethodResult(NamedTuple):
+    """What to print, whether the server reports a failure, and our own complaint."""
+
+    result: Any
+    failed: bool = False
+    complaint: str | None = None
+
+
+_TERMINAL = ("completed", "failed", "cancelled")
+_DEFAULT_INTERVAL = 1.0
+_SHORTEST_INTERVAL = 0.01
 # How a client comes to declare a capability.
 _DECLARED_BY = {"sampling": "--handle-sampling", "elicitation": "--handle-elicitation", "roots": "--roots"}
 
@@ -127,9 +142,7 @@ async def _call_tool(session: Session, plan: CallPlan, note_status: NoteStatus) 
     arguments = {**plan.arguments, **(_typed_arguments(texts, tool, session) if texts else {})}
     params = _with_meta({**(plan.params or {}), "arguments": arguments}, plan.meta) or {}
     if "--run-as-task" in given:
-        from mcp_conductor.cli.commands.mcp_cli.task_calls import run_as_task
-
-        outcome = await run_as_task(session, params, plan, note_status, poll="--poll" in given)
+        outcome = await _run_as_task(session, params, plan, note_status, poll="--poll" in given)
         result = outcome.result.get("result") if "--poll" in given else None
     else:
         requires_task = _requires_task(tool, session)
@@ -155,10 +168,8 @@ async def _result_of_call(
             session.declare_extension(TASKS_EXTENSION)
         else:
             return MethodResult(result, failed=is_tool_error(result))
-    from mcp_conductor.cli.commands.mcp_cli.task_calls import result_of_task
-
     session.note(f"the tool {params['name']!r} requires a task; it is run as one (--run-as-task shows the task)")
-    return await result_of_task(session, params, plan, note_status)
+    return await _result_of_task(session, params, plan, note_status)
 
 
 def _runs_tasks(session: Session) -> bool:
@@ -235,3 +246,113 @@ async def _breach(result: Json, tool: Json, session: Session) -> str | None:
     if problems and isinstance(problems[0], Undecided):
         return f"the result cannot be checked against the tool's outputSchema: {problems[0]}"
     return f"the result does not fit the tool's outputSchema: {'; '.join(problems)}" if problems else None
+
+
+# Tasks: in 2025-11-25 the client asks for one (`params.task`), looks with tasks/get and fetches with tasks/result. In
+# 2026-07-28 the server decides, and tasks/get brings the result, or questions that are answered with tasks/update.
+
+
+async def _result_of_task(session: Session, params: Json, plan: CallPlan, note_status: NoteStatus) -> MethodResult:
+    """Call the tool as a task, wait for it, and give its result as if it had been called without one."""
+    outcome = await _run_as_task(session, params, plan, note_status, poll=True)
+    told = outcome.result
+    if not isinstance(told, dict) or "taskId" not in told:
+        return outcome
+    if "error" in told:
+        raise MethodError("tools/call", told["error"])
+    return MethodResult(told["result"], outcome.failed) if "result" in told else outcome
+
+
+async def _run_as_task(
+    session: Session, params: Json, plan: CallPlan, note_status: NoteStatus, *, poll: bool
+) -> MethodResult:
+    """Call the tool as a task; POLL waits until it has ended."""
+    core = session.dialect.tasks == "core"
+    if session.dialect.tasks is None:
+        session.note(f"{session.dialect.version} has no tasks; the call asks for one anyway")
+    if session.dialect.tasks == "extension":
+        if plan.task_ttl is not None:
+            version = session.dialect.version
+            session.note(f"the tasks of {version} live as long as the server decides; --task-ttl is not sent")
+        answer = await session.request("tools/call", params)
+        task = answer if isinstance(answer, dict) and answer.get("resultType") == "task" else None
+    else:
+        ttl = {} if plan.task_ttl is None else {"ttl": round(plan.task_ttl * 1000)}
+        answer = await session.request("tools/call", {**params, "task": ttl})
+        task = answer.get("task") if isinstance(answer, dict) else None
+    if not isinstance(task, dict) or not isinstance(task.get("taskId"), str):
+        session.note("the server did not create a task for the call")
+        return MethodResult(answer, failed=is_tool_error(answer))
+    if not poll:
+        return MethodResult(task)
+    waiting = _TaskWait(session, plan, note_status)
+    return await (waiting.core(task) if core else waiting.extension(task))
+
+
+class _TaskWait:
+    """Waiting for one task."""
+
+    def __init__(self, session: Session, plan: CallPlan, note_status: NoteStatus) -> None:
+        self._session = session
+        self._interval = plan.poll_interval
+        self._note_status = note_status
+
+    async def core(self, task: Json) -> MethodResult:
+        """2025-11-25: tasks/result waits for the end, and is where the server asks for input meanwhile."""
+        wanted = {"taskId": task["taskId"]}
+        while task.get("status") not in (*_TERMINAL, "input_required"):
+            task = await self._look(task, "pollInterval")
+        if task.get("status") == "cancelled":
+            return _task_outcome(task, failed=True)
+        try:
+            result = await self._session.request("tasks/result", wanted)
+        except MethodError as error:
+            return _task_outcome(await self._final(task), failed=True, error=error.error)
+        task = await self._final(task)
+        failed = task.get("status") != "completed" or is_tool_error(result)
+        return _task_outcome(task, failed=failed, result=result)
+
+    async def _final(self, task: Json) -> Json:
+        if task.get("status") in _TERMINAL:
+            return task
+        found = await self._session.request("tasks/get", {"taskId": task["taskId"]})
+        return found if isinstance(found, dict) else task
+
+    async def extension(self, task: Json) -> MethodResult:
+        """2026-07-28: everything comes with tasks/get."""
+        answered: set[str] = set()
+        while task.get("status") not in _TERMINAL:
+            questions = task.get("inputRequests")
+            fresh = (
+                {key: asked for key, asked in questions.items() if key not in answered}
+                if isinstance(questions, dict)
+                else {}
+            )
+            if fresh:
+                answered |= set(fresh)
+                responses = await self._session.input_responses(fresh)
+                await self._session.request("tasks/update", {"taskId": task["taskId"], "inputResponses": responses})
+            task = await self._look(task, "pollIntervalMs")
+        members = {key: task[key] for key in ("result", "error") if key in task}
+        return _task_outcome(task, failed=task["status"] != "completed" or is_tool_error(task.get("result")), **members)
+
+    async def _look(self, task: Json, interval_member: str) -> Json:
+        self._note_status(_brief(task))
+        await asyncio.sleep(self._interval or _poll_seconds(task.get(interval_member)))
+        found = await self._session.request("tasks/get", {"taskId": task["taskId"]})
+        # A task without its id is still the task that we asked for.
+        return {"taskId": task["taskId"], **found} if isinstance(found, dict) else task
+
+
+def _poll_seconds(milliseconds: Any) -> float:
+    if isinstance(milliseconds, bool) or not isinstance(milliseconds, (int, float)):
+        return _DEFAULT_INTERVAL
+    return max(_SHORTEST_INTERVAL, milliseconds / 1000)
+
+
+def _brief(task: Json) -> Json:
+    return {key: task[key] for key in ("taskId", "status", "statusMessage") if key in task}
+
+
+def _task_outcome(task: Json, *, failed: bool, **members: Any) -> MethodResult:
+    return MethodResult({**_brief(task), **members}, failed=failed)

@@ -5,10 +5,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_conductor.cli.commands.mcp_cli import methods
-from mcp_conductor.cli.flags import ERRORS, HELP, Flag, Given, Groups
-from mcp_conductor.cli.flags.budgets import ONE_SHOT_LIMIT_FLAGS
-from mcp_conductor.cli.flags.oauth import OAUTH_FLAGS, check_oauth_flags
-from mcp_conductor.cli.flags.target import TARGET_FLAGS, load_plugins, target
+from mcp_conductor.cli.flags import Given
+from mcp_conductor.cli.flags.shared import check_oauth_flags
+from mcp_conductor.cli.flags.target import load_plugins, target
 from mcp_conductor.cli.flags.values import time
 from mcp_conductor.cli.output.terminal import Terminal
 from mcp_conductor.errors import UsageError
@@ -23,105 +22,6 @@ if TYPE_CHECKING:
 DEFAULT_TIMEOUT = "30s"
 LONGEST_ARGUMENT = 64_000_000  # bytes of @FILE, or of stdin
 CONSENT_TIMEOUT = "6m"  # with --oauth: a person may have to log in first
-
-FLAGS: Groups = {
-    "Server": TARGET_FLAGS,
-    "Method": (
-        Flag("--method", "what to do; see the list below", "METHOD", common=True),
-        Flag("--tool-name", "tools/call: which tool", "NAME", common=True),
-        Flag(
-            "--tool-arg",
-            "tools/call: an argument, typed by the tool's schema (repeatable)",
-            "KEY=VALUE",
-            many=True,
-            common=True,
-        ),
-        Flag("--tool-args-json", "tools/call: all arguments as a JSON object", "JSON|@FILE|-"),
-        Flag(
-            "--uri",
-            "resources/read, subscribe, unsubscribe, directory/read, skills/get: which resource",
-            "URI",
-            common=True,
-        ),
-        Flag("--prompt-name", "prompts/get: which prompt", "NAME", common=True),
-        Flag("--prompt-arg", "prompts/get: an argument, always text (repeatable)", "KEY=VALUE", many=True, common=True),
-        Flag("--completion-ref", "completion/complete: ref/prompt/NAME or ref/resource/URI", "REF"),
-        Flag("--argument-name", "completion/complete: which argument", "NAME"),
-        Flag("--argument-value", "completion/complete: what has been typed so far", "TEXT"),
-        Flag(
-            "--context-argument",
-            "completion/complete: another argument, with the value it has already (repeatable)",
-            "KEY=VALUE",
-            many=True,
-        ),
-        Flag("--task-id", "tasks/get, result, cancel: which task", "ID"),
-        Flag("--log-level", "logging/setLevel: debug, info, notice, warning, error, … emergency", "LEVEL"),
-        Flag("--verify", "skills/list, get: read every file of the skills, and compare it with its entry"),
-        Flag("--cursor", "list methods: only the page at this cursor", "CURSOR"),
-        Flag("--raw", "send exactly this message, print exactly the answer", "JSON|@FILE|-"),
-        Flag("--script", "call one method after the other: a JSON object per line, and one per answer", "FILE|-"),
-        Flag("--fail-fast", "with --script: end it at the first answer that is an error"),
-    ),
-    "Request": (
-        Flag(
-            "--metadata",
-            "a member of the request's _meta, as JSON or text (repeatable)",
-            "KEY=VALUE",
-            many=True,
-        ),
-        Flag(
-            "--tool-metadata",
-            "as --metadata, for tools/call; overrides it (repeatable)",
-            "KEY=VALUE",
-            many=True,
-            alias=True,
-        ),
-        Flag("--progress-token", "ask for progress notifications under this token", "TOKEN", alias=True),
-        Flag(
-            "--timeout",
-            "time limit of the whole run: 5000 (ms), 500ms, 2s, 1m; default 30s, with --oauth 6m",
-            "TIME",
-            common=True,
-        ),
-        Flag("--request-timeout", "time limit of each request; progress restarts it", "TIME"),
-        Flag("--output-schema-validate", "tools/call: check the result against the tool's outputSchema"),
-    ),
-    "Tasks": (
-        Flag("--run-as-task", "tools/call: run the tool as a task and print the task"),
-        Flag("--poll", "with --run-as-task: wait for the task and print its result"),
-        Flag("--poll-interval", "time between two requests for the task; default: as the server says, else 1s", "TIME"),
-        Flag("--task-ttl", "how long the server should keep the task", "TIME"),
-    ),
-    "When the server asks": (
-        Flag("--roots", "a root to offer (repeatable)", "URI[=NAME]", many=True),
-        Flag("--handle-sampling", "a result, an array of results, auto or reject", "JSON|auto|reject"),
-        Flag(
-            "--handle-elicitation", "content, an array of contents, auto, reject or cancel", "JSON|auto|reject|cancel"
-        ),
-    ),
-    "Authorization, of servers at a URL": (
-        *OAUTH_FLAGS,
-        Flag("--server-url", "oauth/…: the MCP server, or its authorization server", "URL"),
-        Flag("--oauth-code", "oauth/token: the code that the redirect brought", "CODE"),
-        Flag("--oauth-code-verifier", "oauth/token: the PKCE verifier", "VERIFIER"),
-        Flag("--oauth-refresh-token", "oauth/refresh, or with --oauth: the refresh token", "TOKEN"),
-        Flag("--client-name", "oauth/register: the name that users see", "NAME"),
-        Flag("--redirect-uri", "oauth/register, authorize-url, token: where the browser is sent back to", "URI"),
-    ),
-    "Limits": ONE_SHOT_LIMIT_FLAGS,
-    "Output": (
-        Flag("--follow", "stay connected and print what the server says after the result, one JSON object per line"),
-        Flag("--events", "print what the server says at once, one JSON object per line; the result is one of them"),
-        Flag("--output", "write images, audio and resources of the result to this file; several are numbered", "FILE"),
-        Flag("--dry-run", "print what would be sent, and to whom, without secrets; nothing is started or sent"),
-        Flag("--verbose", "show every message and the server's stderr on stderr", short="-v", common=True),
-        Flag("--record", "write the whole conversation to a file, as JSON lines", "FILE"),
-        ERRORS,
-        Flag("--json", "print an error of ours on stdout, too, where there is no result: so stdout is always JSON"),
-        HELP,
-        Flag("--version", "show the version", common=True),
-    ),
-}
 
 
 class Script(NamedTuple):

@@ -3,36 +3,14 @@
 The exit code comes from what happened on the wire, never from the wording of a message.
 """
 
-from mcp_conductor.cli.commands.mcp_cli import methods
-from mcp_conductor.cli.commands.mcp_cli.plan import FLAGS, CallPlan, plan
-from mcp_conductor.cli.flags import Given, help_page, parse
+from mcp_conductor.cli.commands.mcp_cli.flags import FLAGS
+from mcp_conductor.cli.commands.mcp_cli.plan import CallPlan, plan
+from mcp_conductor.cli.flags import Given, parse
 from mcp_conductor.cli.flags.secrets import read_secrets, secrets_of_flags
 from mcp_conductor.cli.output.terminal import Terminal
 from mcp_conductor.cli.process.exit_codes import OK
-from mcp_conductor.cli.process.program import output_form, run_program
-from mcp_conductor.errors import UsageError, nearest
-
-USAGE = """\
-usage: mcp-cli COMMAND [ARGS …] --method METHOD [FLAGS]
-       mcp-cli COMMAND [ARGS …] -- [SERVER'S FLAGS …] --method METHOD [FLAGS]
-       mcp-cli URL --method METHOD [FLAGS]
-       mcp-cli --config FILE [--server NAME] --method METHOD [FLAGS]
-       mcp-cli COMMAND [ARGS …] --script FILE|- [FLAGS]
-
-Call one method of an MCP server and print the result as JSON.
-"""
-EXAMPLES = {
-    "mcp-cli python server.py --method tools/list": "a server on stdio",
-    "mcp-cli python server.py --method tools/call --tool-name add --tool-arg a=1 --tool-arg b=2": "",
-    "mcp-cli python -- server.py --verbose --method server/info": "flags of the server go after --",
-    "mcp-cli --config mcp.json --server books --method resources/list": "one of a settings file",
-    "mcp-cli https://example.com/mcp --token env:TOKEN --method prompts/list": "a server at a URL",
-    "mcp-cli --method tools/call --help": "what one method takes",
-}
-EXIT_CODES = """\
-Exit codes: 0 success, 1 bad arguments or no connection, 2 the server answered with an error (or isError),
-70 a bug of ours, 124 --timeout exceeded, 130 and 143 interrupted.
-"""
+from mcp_conductor.cli.process.program import output_form, run_program, version_line
+from mcp_conductor.errors import UsageError
 
 
 def main(argv: list[str], terminal: Terminal, *, program: str = "mcp-cli") -> int:
@@ -48,17 +26,17 @@ def _main(argv: list[str], terminal: Terminal, program: str) -> int:
     output_form(given, terminal)
     terminal.learn(secrets_of_flags(given))
     if "--help" in given:
-        terminal.show_help(_help(given, program))
+        from mcp_conductor.cli.commands.mcp_cli.help import help_of
+
+        terminal.show_help(help_of(given, program))
         return OK
     if "--version" in given:
-        from mcp_conductor.cli.process.version import version_line
-
         terminal.show(version_line(program))
         return OK
     given = read_secrets(given, terminal)
     if (given.one("--method") or "").startswith("oauth/"):
         _refuse_dry_run(given)
-        from mcp_conductor.cli.commands.mcp_cli.oauth_run import run_oauth_step
+        from mcp_conductor.cli.commands.mcp_cli.oauth import run_oauth_step
 
         return run_oauth_step(given, terminal)
     if given.one("--server") == "all":
@@ -75,22 +53,6 @@ def _main(argv: list[str], terminal: Terminal, program: str) -> int:
 
         return dry_run(call, terminal)
     return _call(call, terminal)
-
-
-def _help(given: Given, program: str) -> str:
-    """The help that is asked for: that of a method, if one is named, or else that of the whole program."""
-    method = given.one("--method") or next((word for word in given.words if word in methods.METHODS), None)
-    if method is None and len(given.words) == 1:
-        (word,) = given.words
-        method = word if "/" in word and nearest(word, [*methods.METHODS]) else None  # a typing error, which is told
-    if method is not None:
-        from mcp_conductor.cli.commands.mcp_cli.method_help import method_help
-
-        return method_help(method, methods.known(method, program), FLAGS, program)
-    examples = {command.replace("mcp-cli", program): what for command, what in EXAMPLES.items()}
-    usage = USAGE.replace("mcp-cli", program)
-    listing = f"Methods:\n{methods.listing()}\n\n"
-    return help_page(usage, FLAGS, examples, EXIT_CODES, given=given, program=program, more=listing)
 
 
 def _refuse_dry_run(given: Given) -> None:

@@ -6,17 +6,17 @@ learns from the answer.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+import os
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Collection
 from contextlib import nullcontext
 from typing import Any
 
 from mcp_conductor.bounded.worker import without_blocking
 from mcp_conductor.cli.commands.mcp_cli.events import event_of
-from mcp_conductor.cli.commands.mcp_cli.line_input import lines_of
 from mcp_conductor.cli.commands.mcp_cli.methods import check_level, is_tool_error
 from mcp_conductor.cli.commands.mcp_cli.operations import SPECIAL, perform, remark_on_revision
 from mcp_conductor.cli.commands.mcp_cli.plan import CallPlan
-from mcp_conductor.cli.commands.mcp_cli.script_events import ScriptEvents, spelled
 from mcp_conductor.cli.commands.mcp_cli.script_lines import (
     LONGEST_SCRIPT,
     ScriptLine,
@@ -25,10 +25,9 @@ from mcp_conductor.cli.commands.mcp_cli.script_lines import (
     read_line,
     too_deep,
 )
-from mcp_conductor.cli.commands.mcp_cli.script_values import ScriptValues
 from mcp_conductor.cli.output.display import Display
 from mcp_conductor.cli.output.event_queue import EventQueue, alongside, reader_gone
-from mcp_conductor.cli.output.terminal import ReaderGone, Terminal
+from mcp_conductor.cli.output.terminal import NotedVariables, ReaderGone, Terminal
 from mcp_conductor.cli.process.exit_codes import OK, PROGRAMS
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import (
@@ -47,9 +46,126 @@ from mcp_conductor.protocol.message import render
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.report.error_text import error_members
 from mcp_conductor.report.model import NOTHING
+from mcp_conductor.suites.language.variables import Variables
+from mcp_conductor.suites.matching.differences import same
 
 STDIN = "stdin"
+MOST_EVENTS = 1000  # that are kept until a script waits for them
+_AT_ONCE = 65536  # bytes that are read
 _CODES = PROGRAMS["mcp-cli"]
+
+
+async def lines_of(descriptor: int, longest: int) -> AsyncIterator[bytes]:
+    """The lines that come from DESCRIPTOR, without their ends; one that is longer than LONGEST bytes is refused."""
+    parts: list[bytes] = []
+    waiting = 0
+    while data := await _read(descriptor):
+        *whole, rest = data.split(b"\n")
+        for line in whole:
+            yield b"".join([*parts, line])
+            parts, waiting = [], 0
+        parts.append(rest)
+        waiting += len(rest)
+        if waiting > longest:
+            raise UsageError(f"stdin: a line has more than {longest // 1_000_000} MB")
+    if waiting:
+        yield b"".join(parts)
+
+
+async def _read(descriptor: int) -> bytes:
+    """The next bytes; none at the end. It waits in the event loop, so that everything else goes on."""
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    try:
+        loop.add_reader(descriptor, ready.set)
+    except PermissionError:  # a file, which is always ready
+        return os.read(descriptor, _AT_ONCE)
+    except NotImplementedError:  # Windows
+        return await asyncio.to_thread(os.read, descriptor, _AT_ONCE)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(descriptor)
+    try:
+        return os.read(descriptor, _AT_ONCE)
+    except OSError as error:
+        raise UsageError(f"cannot read stdin: {error.strerror}") from error
+
+
+class ScriptEvents:
+    """Events in the order in which they came; each is given away once, to the first who waits for such an event."""
+
+    def __init__(self, budget: int) -> None:
+        self._events: deque[tuple[int, Json]] = deque()  # with their sizes, in bytes
+        self._room = budget
+        self._came: Counter[str] = Counter()  # since something was last found
+        self._more = asyncio.Event()
+
+    def add(self, event: Json, size: int) -> None:
+        """Keep EVENT; the oldest are forgotten where there is no room."""
+        self._events.append((size, event))
+        self._room -= size
+        while len(self._events) > 1 and (self._room < 0 or len(self._events) > MOST_EVENTS):
+            self._room += self._events.popleft()[0]
+        self._came[str(event.get("event", "answer"))] += 1
+        self._more.set()
+
+    async def take(self, wanted: Any) -> Json:
+        """The first event that is WANTED, one that has come already or one that comes later."""
+        while True:
+            for place, (size, event) in enumerate(self._events):
+                if fits(event, wanted):
+                    del self._events[place]
+                    self._room += size
+                    self._came.clear()
+                    return event
+            self._more.clear()
+            await self._more.wait()
+
+    def what_came(self) -> str:
+        """What came in place of what is waited for."""
+        if not self._came:
+            return "no event came"
+        return "there came " + ", ".join(f"{count} {kind}" for kind, count in self._came.items())
+
+
+def fits(event: Json, wanted: Any) -> bool:
+    """Whether EVENT is WANTED: its kind or its method, or some of its members."""
+    if isinstance(wanted, str):
+        return wanted == event.get("method" if "/" in wanted else "event")
+    return _has(event, wanted)
+
+
+def _has(value: Any, wanted: Any) -> bool:
+    """Whether VALUE has all members that are WANTED, however deep."""
+    if isinstance(value, dict) and isinstance(wanted, dict):
+        return all(key in value and _has(value[key], each) for key, each in wanted.items())
+    return same(wanted, value)
+
+
+def spelled(wanted: Any) -> str:
+    """WANTED in a message."""
+    return wanted if isinstance(wanted, str) else render(wanted)
+
+
+class ScriptValues:
+    """Values that grow with a script; secrets among them are not shown from then on."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        # One dict that grows, and no new Variables for each capture: a script may be long, and has one scope.
+        self._values: dict[str, Any] = {}
+        self.variables = Variables(values=self._values, environ=NotedVariables(terminal))
+
+    @property
+    def names(self) -> Collection[str]:
+        return self._values.keys()
+
+    def add(self, name: str, value: Any, *, secret: bool) -> None:
+        """Keep VALUE under NAME."""
+        self._values[name] = value
+        if secret:
+            self._terminal.learn(Variables().with_secrets({name: value}).secrets)
 
 
 class _FailFast(Exception):  # noqa: N818  # an event, not an error

@@ -86,7 +86,7 @@ def _faulty(spoiling: "Spoiling") -> Callable[..., HttpProxy]:
 
 
 def _authorize(spec: HttpSpec, given: Given, terminal: Terminal) -> Authorize:
-    from mcp_conductor.cli.commands.mcp_cli.oauth_methods import settings_of
+    from mcp_conductor.cli.commands.mcp_cli.oauth import settings_of
 
     def authorize(http: HttpClient) -> Authorization:
         return Authorization(

@@ -6,12 +6,16 @@ from collections.abc import Callable
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
+from mcp_conductor.cli.commands.replay.flags import OF_UPSTREAM
 from mcp_conductor.cli.flags import Given
-from mcp_conductor.cli.flags.values import number
-from mcp_conductor.cli.output.terminal import Terminal
-from mcp_conductor.cli.process.interruptible import serve_until_cancelled
+from mcp_conductor.cli.flags.secrets import read_secrets
+from mcp_conductor.cli.flags.sessions import known_session
+from mcp_conductor.cli.flags.shared import served_transport, serving_flags
+from mcp_conductor.cli.flags.values import choice, number
+from mcp_conductor.cli.output.terminal import Terminal, hold_standard_streams
+from mcp_conductor.cli.process.interruptible import run_interruptibly, serve_until_cancelled
 from mcp_conductor.errors import UsageError
-from mcp_conductor.recording.reader import Recording, read_recording
+from mcp_conductor.recording.reader import read_recording
 from mcp_conductor.replaying.matching import Pool
 from mcp_conductor.replaying.playing import PROGRESS_LEAD
 from mcp_conductor.replaying.recorded_calls import calls_of_sessions
@@ -23,6 +27,48 @@ from mcp_conductor.text.redaction import secrets_by_name
 if TYPE_CHECKING:
     from mcp_conductor.recording.continuing import GrowingRecording
     from mcp_conductor.recording.writer import RecordingWriter
+
+
+_TIMINGS = ("fast", "real")
+_MISSES = ("error", "upstream")
+
+
+def run(given: Given, terminal: Terminal) -> int:
+    """Serve until we are told to stop: the exit code."""
+    given = read_secrets(given, terminal)
+    file, words = _file_and_server(given)
+    transport, timing = served_transport(given, 0), choice(given, "--timing", _TIMINGS)
+    asks = choice(given, "--miss", _MISSES) == "upstream"
+    if not asks:
+        _refuse_server(given, words)
+    replay = Replay(file, given, terminal, real_time=timing == "real")
+    if asks:
+        replay.ask_upstream(Given(words, _without_serving(given), (), given.program))
+    hold_standard_streams()
+    return run_interruptibly(replay.serve(transport))
+
+
+def _file_and_server(given: Given) -> tuple[str, tuple[str, ...]]:
+    """The recording, and the words of the server."""
+    if not given.words:
+        raise UsageError("no recording is given", hint="conductor replay FILE")
+    return given.words[0], (*given.words[1:], *given.after)
+
+
+def _refuse_server(given: Given, words: tuple[str, ...]) -> None:
+    """Without --miss upstream, no server is asked."""
+    if words:
+        hint = "with --miss upstream, words after FILE are the server that is asked"
+        raise UsageError(f"conductor replay takes one recording, and {words[0]!r} is one word more", hint=hint)
+    for flag in OF_UPSTREAM:
+        if flag in given:
+            raise UsageError(f"{flag} is about a server to ask", hint="add --miss upstream")
+
+
+def _without_serving(given: Given) -> "dict[str, list[str]]":
+    """The flags that are GIVEN, but for those about clients."""
+    about_clients = {flag.name for flag in serving_flags("")}
+    return {name: texts for name, texts in given.values.items() if name not in about_clients}
 
 
 class Replay:
@@ -42,7 +88,8 @@ class Replay:
         """All that there is to play; what a person should know of it is told."""
         if self._recording.warning is not None:
             self._terminal.say(f"warning: {self._recording.warning}")
-        pool = Pool(calls_of_sessions(self._recording.entries, _session(self._recording, given)), _forget(given))
+        session = known_session(self._recording, number(given, "--session", 1))
+        pool = Pool(calls_of_sessions(self._recording.entries, session), _forget(given))
         if pool.redacted_answers:
             answers = f"{pool.redacted_answers} answers" if pool.redacted_answers > 1 else "1 answer"
             self._terminal.say(
@@ -117,13 +164,6 @@ class Replay:
 
         tell = self._terminal.announce
         return await serve_http(server, transport, stop, lambda url: tell(f"Replaying {self._file} at {url}", url))
-
-
-def _session(recording: Recording, given: Given) -> int | None:
-    known, wanted = recording.sessions(), number(given, "--session", 1)
-    if wanted is not None and wanted not in known:
-        raise UsageError(f"the recording has no session {wanted}", hint=f"it has: {', '.join(map(str, known))}")
-    return wanted
 
 
 def _forget(given: Given) -> Forget | None:

@@ -1,10 +1,8 @@
 """The flags of `conductor serve` and `server-composable`."""
 
 from mcp_conductor.cli.flags import ERRORS, HELP, Flag, Groups
-from mcp_conductor.cli.flags.plugins import PLUGIN_FLAG
-from mcp_conductor.cli.process.exit_codes import PROGRAMS
+from mcp_conductor.cli.flags.shared import ALLOW_HOST, PLUGIN_FLAG
 
-ALLOW_HOST = Flag("--allow-host", "another name that the server is reached by (repeatable)", "NAME", many=True)
 FLAGS: Groups = {
     "Config": (
         Flag("--config", "the file, if it is not given as a word", "FILE", common=True),
@@ -46,12 +44,3 @@ EXAMPLES = {
     "conductor serve server.yaml --validate": "is the file right? what does it define?",
     "conductor serve --list-presets": "what a file can have without writing it out",
 }
-
-
-def exit_codes(program: str) -> str:
-    """What the exit codes of a program that serves mean."""
-    return (
-        "Exit codes: 0 ended by SIGINT, SIGTERM or SIGHUP while it served, or by the end of stdin; "
-        f"{PROGRAMS[program].usage} could not serve;\n"
-        "130, 143 and 129 ended by SIGINT, SIGTERM and SIGHUP while it started.\n"
-    )

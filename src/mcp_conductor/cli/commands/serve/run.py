@@ -4,12 +4,13 @@ import os
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from mcp_conductor.cli.commands.serve.flags import EXAMPLES, FLAGS, exit_codes
-from mcp_conductor.cli.flags import Given, help_page, parse
-from mcp_conductor.cli.flags.plugins import load_named_plugins
+from mcp_conductor.cli.commands.serve.flags import EXAMPLES, FLAGS
+from mcp_conductor.cli.flags import Given, parse
+from mcp_conductor.cli.flags.help import help_page
+from mcp_conductor.cli.flags.shared import exit_codes, load_named_plugins, transport_of
 from mcp_conductor.cli.flags.values import choice, number
-from mcp_conductor.cli.output.terminal import Terminal, print_to_stderr
-from mcp_conductor.cli.process.program import output_form, run_program
+from mcp_conductor.cli.output.terminal import Terminal, hold_standard_streams, print_to_stderr
+from mcp_conductor.cli.process.program import output_form, run_program, version_line
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import render
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     Host = Callable[[Event], Coroutine[Any, Any, int]]  # serves until the event is set: the exit code
 
 _INSTEAD = ("--validate", "--list-presets", "--print-schema")  # of serving
-_TRANSPORTS = {"stdio": "stdio", "streamable-http": "streamable-http", "http": "streamable-http", "sse": "sse"}
 _LONGEST_SIGNATURE = 34
 
 
@@ -48,8 +48,6 @@ def _main(argv: list[str], terminal: Terminal, program: str) -> int:
     if "--help" in given:
         terminal.show_help(_help(given, program))
     elif "--version" in given:
-        from mcp_conductor.cli.process.version import version_line
-
         terminal.show(version_line(program))
     else:
         load_named_plugins(given, terminal)
@@ -97,17 +95,13 @@ def _config(given: Given, terminal: Terminal, program: str) -> "ServerConfig":
     from mcp_conductor.server.transport_file import Overrides
 
     path = _path(given, terminal, program)
-    kind = given.one("--transport")
-    if kind is not None and kind not in _TRANSPORTS:
-        raise UsageError(f"--transport takes stdio, streamable-http or sse, not {kind!r}")
-    transport: Any = None if kind is None else _TRANSPORTS[kind]
     over = Overrides(
-        transport=transport,
+        transport=transport_of(given),
         host=given.one("--host"),
         port=number(given, "--port", 0, 65535),
         allowed_hosts=tuple(given.all("--allow-host")),
     )
-    from mcp_conductor.cli.output.noted_variables import NotedVariables
+    from mcp_conductor.cli.output.terminal import NotedVariables
 
     terminal.learn(secrets_by_name(terminal.environ))
     return load(path, environ=NotedVariables(terminal), json=_is_json(path, given, terminal), over=over)
@@ -145,13 +139,6 @@ def _again(given: Given, terminal: Terminal, program: str) -> "ServerConfig":
     """The file as it is now, with plugins as they are now."""
     load_named_plugins(given, terminal)
     return _config(given, terminal, program)
-
-
-def hold_standard_streams() -> None:
-    """Occupy standard streams that are closed: otherwise the next file that is opened would take the place of one."""
-    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
-    os.close(descriptor)
 
 
 async def _serve(config: "ServerConfig", given: Given, terminal: Terminal, again: "Callable[[], ServerConfig]") -> int:

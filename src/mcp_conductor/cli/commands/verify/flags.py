@@ -1,14 +1,9 @@
 """`conductor verify`: does another server still say what a recording says?"""
 
-from mcp_conductor.cli.commands.command import Command
-from mcp_conductor.cli.flags import HELP, Flag, Given, Groups
-from mcp_conductor.cli.flags.budgets import LIMIT_FLAGS
-from mcp_conductor.cli.flags.run_flags import OUTPUT_FLAGS
-from mcp_conductor.cli.flags.secrets import read_secrets
-from mcp_conductor.cli.flags.target import TARGET_FLAGS, load_plugins
-from mcp_conductor.cli.output.terminal import Terminal
-from mcp_conductor.cli.process.exit_codes import OK
-from mcp_conductor.errors import UsageError
+from mcp_conductor.cli.commands import Command
+from mcp_conductor.cli.flags import HELP, Flag, Groups
+from mcp_conductor.cli.flags.shared import LIMIT_FLAGS, OUTPUT_FLAGS
+from mcp_conductor.cli.flags.target import TARGET_FLAGS
 
 FLAGS: Groups = {
     "Server": tuple(flag for flag in TARGET_FLAGS if flag.name != "--protocol"),  # which the recorded client decides
@@ -52,23 +47,3 @@ Exit codes: 0 nothing differs, 1 something does, 2 could not run, or a report co
 not be started or went away.
 """
 COMMAND = Command("conductor verify", FLAGS, _USAGE, EXAMPLES, _EXIT_CODES, server_words=False)
-
-
-def main(argv: list[str], terminal: Terminal) -> int:
-    """Run `conductor verify`: the exit code."""
-    if (given := COMMAND.read(argv, terminal)) is None:
-        return OK
-    if not given.words:
-        raise UsageError("no recording is given", hint="conductor verify FILE -- COMMAND")
-    file, *words = given.words
-    given = read_secrets(_of_server(given, (*words, *given.after)), terminal)
-    load_plugins(given, terminal)
-    from mcp_conductor.cli.commands.verify.run import VerifyRun
-    from mcp_conductor.cli.process.interruptible import run_interruptibly
-
-    return run_interruptibly(VerifyRun(file, given, terminal).run())
-
-
-def _of_server(given: Given, words: tuple[str, ...]) -> Given:
-    """What is GIVEN, with the WORDS of the server alone."""
-    return Given(words, given.values, (), given.program)

@@ -6,15 +6,16 @@ import time
 from dataclasses import replace
 from typing import NamedTuple
 
-from mcp_conductor.cli.commands.chosen_session import chosen_session
 from mcp_conductor.cli.flags import Given
-from mcp_conductor.cli.flags.secrets import secrets_of_flags
-from mcp_conductor.cli.flags.target import target
+from mcp_conductor.cli.flags.secrets import read_secrets, secrets_of_flags
+from mcp_conductor.cli.flags.sessions import chosen_session
+from mcp_conductor.cli.flags.target import load_plugins, target
 from mcp_conductor.cli.flags.values import time as time_of
 from mcp_conductor.cli.output.live import telling
 from mcp_conductor.cli.output.run_output import Output
 from mcp_conductor.cli.output.terminal import Terminal, tell_all
 from mcp_conductor.cli.process.exit_codes import code_of
+from mcp_conductor.cli.process.interruptible import run_interruptibly
 from mcp_conductor.errors import ConductorError, UsageError
 from mcp_conductor.files.reading import no_collecting
 from mcp_conductor.recording.dialogue import Dialogue
@@ -27,6 +28,16 @@ from mcp_conductor.suites.verifying.alignment import Alignment
 from mcp_conductor.suites.verifying.besides import Ending
 from mcp_conductor.suites.verifying.playing import Played, play, refuse_mixed, refuse_redacted
 from mcp_conductor.suites.verifying.verification import Verification, nowhere, read_ignored
+
+
+def run(given: Given, terminal: Terminal) -> int:
+    """Run `conductor verify`: the exit code."""
+    if not given.words:
+        raise UsageError("no recording is given", hint="conductor verify FILE -- COMMAND")
+    file, *words = given.words
+    given = read_secrets(Given((*words, *given.after), given.values, (), given.program), terminal)
+    load_plugins(given, terminal)
+    return run_interruptibly(VerifyRun(file, given, terminal).run())
 
 
 class VerifyRun:
@@ -103,7 +114,7 @@ class VerifyRun:
             raise
         report = self._report(played, started, time.perf_counter() - clock)
         if self._output.wants_looks:
-            from mcp_conductor.cli.output.looks import looks_of_verify
+            from mcp_conductor.cli.output.rerun import looks_of_verify
 
             report = replace(report, looks=looks_of_verify(self._given, report, self._file))
         self._show(report)

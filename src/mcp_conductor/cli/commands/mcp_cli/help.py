@@ -1,7 +1,25 @@
-"""What `mcp-cli --method METHOD --help` shows: what one method does, its flags, examples."""
+"""The pages of `mcp-cli --help`: that of the program, and those of its methods."""
 
-from mcp_conductor.cli.commands.mcp_cli.methods import Method
-from mcp_conductor.cli.flags import WIDTH, Flag, Groups, examples_text, help_text
+from mcp_conductor.cli.commands.mcp_cli.flags import EXAMPLES, EXIT_CODES, FLAGS, USAGE
+from mcp_conductor.cli.commands.mcp_cli.methods import METHODS, Method, known, listing
+from mcp_conductor.cli.flags import Flag, Given, Groups
+from mcp_conductor.cli.flags.help import WIDTH, examples_text, help_page, help_text
+from mcp_conductor.errors import nearest
+
+
+def help_of(given: Given, program: str) -> str:
+    """The help that is asked for: that of a method, if one is named, or else that of the whole program."""
+    method = given.one("--method") or next((word for word in given.words if word in METHODS), None)
+    if method is None and len(given.words) == 1:
+        (word,) = given.words
+        method = word if "/" in word and nearest(word, [*METHODS]) else None  # a typing error, which is told
+    if method is not None:
+        return method_help(method, known(method, program), FLAGS, program)
+    examples = {command.replace("mcp-cli", program): what for command, what in EXAMPLES.items()}
+    usage = USAGE.replace("mcp-cli", program)
+    return help_page(
+        usage, FLAGS, examples, EXIT_CODES, given=given, program=program, more=f"Methods:\n{listing()}\n\n"
+    )
 
 
 def method_help(name: str, method: Method, groups: Groups, program: str) -> str:

@@ -1,14 +1,14 @@
-"""What `record` and `proxy` have in common: they stand between a client and a server, and pass on what they say."""
+"""Stand between a client and a server, and pass on what they say: `conductor record` and `conductor proxy`."""
 
 import os
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mcp_conductor.cli.flags import ERRORS, HELP, URL_AS_JSON, Flag, Given, Groups, parse
-from mcp_conductor.cli.flags.oauth import OAUTH_FLAGS, check_oauth_flags
+from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.flags.secrets import read_secrets
-from mcp_conductor.cli.flags.target import TARGET_FLAGS, target
+from mcp_conductor.cli.flags.shared import OAUTH_FLAGS, check_oauth_flags
+from mcp_conductor.cli.flags.target import target
 from mcp_conductor.cli.output.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.text.redaction import secrets_by_name
@@ -21,39 +21,15 @@ if TYPE_CHECKING:
     from mcp_conductor.recording.writer import RecordingWriter
     from mcp_conductor.text.likely_secrets import Path
 
-RECORDING = "the file to write; {pid} and {time} in it become those of this run"
-APPEND = Flag(
-    "--append", "add to the file, for clients that start their server several times; else it is replaced", common=True
-)
-REDACTION = (
-    Flag("--redact", "redact what stands here in messages: params.arguments.note (repeatable)", "PATH", many=True),
-    Flag("--keep", "record what stands here, even if it looks secret (repeatable)", "PATH", many=True),
-)
 _FOR_URLS = ("--json", "--host", "--port", "--allow-host", *(flag.name for flag in OAUTH_FLAGS))
-_NOT_HERE = ("--protocol", "--plugin")  # what is spoken is what the client speaks
-FLAGS: Groups = {
-    "Server": tuple(flag for flag in TARGET_FLAGS if flag.name not in _NOT_HERE),
-    "Where clients reach the server at a URL": (
-        Flag("--host", "the address to listen on; default 127.0.0.1", "HOST"),
-        Flag("--port", "the port to listen on; without it, any that is free", "PORT", common=True),
-        Flag("--allow-host", "another name that it is reached by (repeatable)", "NAME", many=True),
-    ),
-    "OAuth, for the server at a URL": OAUTH_FLAGS,
-    "Output": (URL_AS_JSON, ERRORS, HELP),
-}
-EXIT_CODES = """\
-Exit codes: as the server ends, by a signal too; 2 could not run, 3 the server could not be started. For a URL: 0 when
-it is ended by SIGINT, SIGTERM or SIGHUP.
-"""
 
 
-def parse_words(argv: list[str], flags: Groups, program: str) -> Given:
-    """What is given. All that stands after the first -- is the command of the server, also words that begin with -."""
-    if "--" not in argv:
-        return parse(argv, flags, program=program)
-    place = argv.index("--")
-    given = parse(argv[:place], flags, program=program)
-    return Given((*given.words, *argv[place + 1 :]), given.values, given.after, given.program)
+def run(given: Given, terminal: Terminal) -> int:
+    """Run `conductor record`: the exit code."""
+    file = given.one("--output")
+    if file is None:
+        raise UsageError("no file is given for the recording", hint="-o FILE")
+    return pass_on(given, terminal, program="conductor record", file=file)
 
 
 def pass_on(
@@ -137,7 +113,7 @@ def _paths(given: Given, flag: str) -> "dict[str, Path]":
 def _pass_to_process(
     spec: "StdioSpec", terminal: Terminal, begin: "Callable[[], RecordingWriter]", spoiling: "Spoiling | None"
 ) -> int:
-    from mcp_conductor.cli.commands.serve.run import hold_standard_streams
+    from mcp_conductor.cli.output.terminal import hold_standard_streams
     from mcp_conductor.cli.process.ending import end_by, on_signals
     from mcp_conductor.proxy.stdio_relay import end_rest, relay, start
 

@@ -7,22 +7,34 @@ so that it is printed as {"error": {"code": …, "message": …, "data": its ans
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from mcp_conductor.cli.commands.mcp_cli import methods
+from mcp_conductor.cli.commands.mcp_cli.plan import run_time
 from mcp_conductor.cli.flags import Given
+from mcp_conductor.cli.flags.shared import budgets_of
 from mcp_conductor.cli.flags.values import choice
-from mcp_conductor.errors import MethodError, TransportError, UsageError
+from mcp_conductor.cli.output.display import Display
+from mcp_conductor.cli.output.terminal import Terminal
+from mcp_conductor.cli.process.exit_codes import OK, PROGRAMS
+from mcp_conductor.cli.process.interruptible import TimeLimit, run_interruptibly
+from mcp_conductor.errors import MethodError, TimeLimitReached, TransportError, UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, NEWEST_HANDSHAKE
+from mcp_conductor.protocol.message import render
+from mcp_conductor.transport.http_client import HttpClient
+from mcp_conductor.transport.oauth_http import OAuthSteps
 
 if TYPE_CHECKING:
     from mcp_conductor.protocol.oauth_requests import AuthMethod
     from mcp_conductor.protocol.oauth_trust import Trust
     from mcp_conductor.transport.authorization import OAuthSettings
-    from mcp_conductor.transport.http_client import HttpClient
     from mcp_conductor.transport.oauth_endpoints import OAuthDiscovery
-    from mcp_conductor.transport.oauth_http import OAuthHttp, OAuthSteps
+    from mcp_conductor.transport.oauth_http import OAuthHttp
 
+
+_CODES = PROGRAMS["mcp-cli"]
 _SECRET = "--oauth-client-secret"
 _ISSUER = "--oauth-issuer"
 _ALLOW_HTTP = "--oauth-allow-http"
@@ -31,10 +43,10 @@ _ALLOW_HTTP = "--oauth-allow-http"
 async def run_oauth(
     method: str,
     given: Given,
-    http: "HttpClient",
+    http: HttpClient,
     *,
     show: Callable[[str], None] = lambda _: None,
-    steps: "OAuthSteps | None" = None,
+    steps: OAuthSteps | None = None,
 ) -> Any:
     """Carry out one of the methods oauth/…: the authorization server's answer, as JSON.
 
@@ -50,7 +62,7 @@ async def run_oauth(
 
 
 async def _run(
-    method: str, given: Given, http: "HttpClient", steps: "OAuthSteps | None", show: Callable[[str], None]
+    method: str, given: Given, http: HttpClient, steps: OAuthSteps | None, show: Callable[[str], None]
 ) -> Any:
     from mcp_conductor.protocol.oauth_requests import registration_request
     from mcp_conductor.transport.oauth_endpoints import check_endpoints, register
@@ -158,7 +170,7 @@ def _url(given: Given, flag: str) -> str | None:
     return url
 
 
-async def _find(given: Given, http: "HttpClient", web: "OAuthHttp", show: Callable[[str], None]) -> "OAuthDiscovery":
+async def _find(given: Given, http: HttpClient, web: "OAuthHttp", show: Callable[[str], None]) -> "OAuthDiscovery":
     from mcp_conductor.transport.oauth_endpoints import challenge_of, discover
 
     found = await discover(
@@ -216,3 +228,41 @@ def _client_auth(given: Given) -> "AuthMethod | None":
 
 def _scopes(given: Given) -> list[str]:
     return " ".join(given.all("--oauth-scope")).split()
+
+
+def run_oauth_step(given: Given, terminal: Terminal) -> int:
+    """One step of OAuth, by plain HTTP: no MCP server is spoken to."""
+    method = given.need("--method")
+    methods.check(method, given)
+    if given.words:
+        raise UsageError(f"{method} takes no server but --server-url", hint=f"--server-url {given.words[0]}")
+
+    display = Display(given, budgets_of(given), terminal)
+    began = monotonic()
+
+    def trace(text: str) -> None:
+        display.transcript.add(monotonic() - began, "http", text)
+
+    steps = OAuthSteps(trace, terminal.learn)
+
+    async def talk() -> Any:
+        http = HttpClient(cafile=given.one("--cacert"), verify="--insecure" not in given)
+        try:
+            async with TimeLimit(run_time(given), terminal):
+                return await run_oauth(method, given, http, show=terminal.say, steps=steps)
+        finally:
+            await http.aclose()
+
+    try:
+        terminal.write_result(render(run_interruptibly(talk()), 2) + "\n")
+    except MethodError as error:
+        terminal.write_result(render({"error": error.error}, 2) + "\n")
+        return _CODES.method
+    except TimeoutError:
+        waiting = f": {steps.waiting}" if steps.waiting else ""
+        late = f"no result within {run_time(given):g} s{waiting}"
+        terminal.say_error(TimeLimitReached(late, hint="--timeout TIME allows more"))
+        return _CODES.timeout
+    finally:
+        display.close()
+    return OK
