@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from mcp_conductor.cli.flags import Examples, Given, Groups, parse
+from mcp_conductor.cli.flags import Examples, Given, Groups, check_flags, parse
 from mcp_conductor.cli.output.terminal import Terminal
 from mcp_conductor.cli.process.program import output_form
 
@@ -24,6 +24,7 @@ class Command(NamedTuple):
         given = self.parse(argv, self.flags, server_words=self.server_words, program=self.program)
         output_form(given, terminal)
         if "--help" not in given:
+            check_flags(given, self.flags)
             return given
         from mcp_conductor.cli.flags.help import help_page
 

@@ -6,7 +6,8 @@ accident.
 """
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from mcp_conductor.errors import UsageError, nearest
@@ -23,6 +24,9 @@ class Flag(NamedTuple):
     common: bool = False  # shown by --help also where a command has many flags
     alias: bool = False  # another name of a flag, or without effect: it works, and only --help all lists it
     may: tuple[str, ...] = ()  # words that may follow a switch
+    choices: tuple[str, ...] = ()  # the values that it takes, where these are few
+    requires: str = ""  # the flag that it belongs to; with its METAVAR, if a message is to show that
+    excludes: Mapping[str, str] = MappingProxyType({})  # flags that cannot be given with it, and hints
 
 
 class Given:
@@ -63,6 +67,12 @@ class Given:
 
     def all(self, name: str) -> list[str]:
         return self.values.get(name, [])
+
+    def refuse(self, names: Iterable[str], why: str, *, hint: str | None = None) -> None:
+        """Raise if one of these flags is given: its name, and WHY it cannot be."""
+        for name in names:
+            if name in self.values:
+                raise UsageError(f"{name} {why}", hint=hint)
 
     def pairs(self, name: str) -> list[tuple[str, str]]:
         """The KEY=VALUE texts given to a flag."""
@@ -126,6 +136,19 @@ def parse(argv: list[str], groups: Groups, *, server_words: bool = True, program
     if (form := given.one("--errors")) not in (None, *ERROR_FORMS):
         raise UsageError(f"--errors must be one of {', '.join(ERROR_FORMS)}, not {form!r}")
     return given
+
+
+def check_flags(given: Given, groups: Groups) -> None:
+    """Refuse what the flags say of each other, and values that are none of their choices."""
+    for flag in (flag for flags in groups.values() for flag in flags if flag.name in given):
+        if flag.choices and (value := given.one(flag.name)) not in flag.choices:
+            raise UsageError(f"{flag.name} must be one of {', '.join(flag.choices)}, not {value!r}")
+        if flag.requires and flag.requires.partition(" ")[0] not in given:
+            relation = "is for" if " " in flag.requires else "has no meaning without"
+            raise UsageError(f"{flag.name} {relation} {flag.requires}")
+        for other, hint in flag.excludes.items():
+            if other in given:
+                raise UsageError(f"{flag.name} and {other} exclude each other", hint=hint or None)
 
 
 def _take(

@@ -32,7 +32,7 @@ REPORT_FLAGS = (
     ),
     Flag("--json", "the same as --report json", common=True),
     ERRORS,
-    Flag("--color", "auto, always or never", "WHEN"),
+    Flag("--color", "auto, always or never", "WHEN", choices=("auto", "always", "never")),
 )
 OUTPUT_FLAGS = (*SHOWN_FLAGS, *REPORT_FLAGS)  # what every command that reports something has
 
@@ -82,12 +82,9 @@ def served_transport(given: Given, default_port: int) -> "TransportConfig":
     )
     if kind == "stdio":
         over.check_stdio()
-        if "--json" in given:
-            raise UsageError(
-                "--json requires HTTP: on stdio, stdout is for messages", hint="--transport streamable-http"
-            )
-        if "--token" in given:
-            raise UsageError("--token has no meaning for stdio", hint="add --transport streamable-http")
+        hint = "--transport streamable-http"
+        given.refuse(["--json"], "requires HTTP: on stdio, stdout is for messages", hint=hint)
+        given.refuse(["--token"], "has no meaning for stdio", hint="add --transport streamable-http")
     return TransportConfig(
         type=kind,
         host=over.host or DEFAULT_HOST,
@@ -140,9 +137,14 @@ def budgets_of(given: Given) -> Budgets:
 
 OAUTH_FLAGS = (
     Flag("--oauth", "when the server wants a token, get one: the URL to visit is shown on stderr", common=True),
-    Flag("--open-browser", "with --oauth: open that URL"),
-    Flag("--no-interactive", "with --oauth: wait for no user; use what needs none, or fail"),
-    Flag("--token-store", "with --oauth: keep tokens in this file", "FILE"),
+    Flag("--open-browser", "with --oauth: open that URL", requires="--oauth"),
+    Flag(
+        "--no-interactive",
+        "with --oauth: wait for no user; use what needs none, or fail",
+        requires="--oauth",
+        excludes={"--open-browser": ""},
+    ),
+    Flag("--token-store", "with --oauth: keep tokens in this file", "FILE", requires="--oauth"),
     Flag("--oauth-client-id", "the client, as it is registered", "ID"),
     Flag("--oauth-client-secret", "its secret, if it has one; as all secrets, it may be @FILE or env:NAME", "SECRET"),
     Flag(
@@ -152,31 +154,16 @@ OAUTH_FLAGS = (
     ),
     Flag("--oauth-issuer", "the authorization server that may get the client's secret, at any address", "URL"),
     Flag("--oauth-allow-http", "allow plain http to authorization servers, not only on this machine"),
-    Flag("--oauth-client-metadata-url", "with --oauth: a document that describes the client", "URL"),
+    Flag(
+        "--oauth-client-metadata-url", "with --oauth: a document that describes the client", "URL", requires="--oauth"
+    ),
     Flag("--oauth-scope", "scopes to request, separated by spaces (repeatable)", "SCOPES", many=True),
-    Flag("--oauth-redirect-port", "with --oauth: where the browser is sent back to", "PORT"),
-    Flag("--oauth-grant", "with --oauth: authorization_code (default) or client_credentials", "GRANT"),
-    Flag("--oauth-private-key", "with --oauth: authenticate the client with this key", "PEM FILE"),
+    Flag("--oauth-redirect-port", "with --oauth: where the browser is sent back to", "PORT", requires="--oauth"),
+    Flag(
+        "--oauth-grant", "with --oauth: authorization_code (default) or client_credentials", "GRANT", requires="--oauth"
+    ),
+    Flag("--oauth-private-key", "with --oauth: authenticate the client with this key", "PEM FILE", requires="--oauth"),
 )
-_WITH_OAUTH = (
-    "--open-browser",
-    "--no-interactive",
-    "--token-store",
-    "--oauth-client-metadata-url",
-    "--oauth-redirect-port",
-    "--oauth-grant",
-    "--oauth-private-key",
-)
-
-
-def check_oauth_flags(given: Given) -> None:
-    """Refuse flags that cannot be meant together."""
-    for flag in _WITH_OAUTH:
-        if flag in given and "--oauth" not in given:
-            raise UsageError(f"{flag} has no meaning without --oauth")
-    if "--no-interactive" in given and "--open-browser" in given:
-        raise UsageError("--no-interactive and --open-browser exclude each other")
-
 
 PLUGIN_FLAG = Flag("--plugin", "a Python file of yours, or an installed plugin (repeatable)", "FILE|NAME", many=True)
 

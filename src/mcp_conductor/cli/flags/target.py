@@ -6,7 +6,6 @@ from dataclasses import replace
 from mcp_conductor.cli.flags import Flag, Given
 from mcp_conductor.cli.flags.secrets import secrets_of_flags
 from mcp_conductor.cli.flags.shared import PLUGIN_FLAG, budgets_of, load_named_plugins, load_plugins_of_file
-from mcp_conductor.cli.flags.values import choice
 from mcp_conductor.cli.output.terminal import Terminal
 from mcp_conductor.errors import ConfigError, UsageError
 from mcp_conductor.files.settings_file import SETTINGS, SettingsFile, nearest_settings
@@ -27,8 +26,13 @@ COMMAND_FLAGS = ("--env", "--cwd")
 TARGET_FLAGS = (
     Flag("--config", "settings file: conductor.config.json, mcpServers or servers", "FILE", common=True),
     Flag("--server", "which server of the settings file", "NAME", common=True),
-    Flag("--transport", "stdio, sse or http; by default, the URL or the command decides", "NAME"),
-    Flag("--protocol", f"{', '.join(PROTOCOL_CHOICES[:3])} or a version; default handshake", "CHOICE"),
+    Flag("--transport", "stdio, sse or http; by default, the URL or the command decides", "NAME", choices=TRANSPORTS),
+    Flag(
+        "--protocol",
+        f"{', '.join(PROTOCOL_CHOICES[:3])} or a version; default handshake",
+        "CHOICE",
+        choices=PROTOCOL_CHOICES,
+    ),
     Flag(
         "--header",
         "HTTP header of a server at a URL; VALUE may be @FILE or env:NAME (repeatable)",
@@ -51,10 +55,7 @@ TARGET_FLAGS = (
 
 def target(given: Given, terminal: Terminal, *, program: str = "mcp-cli") -> ServerSpec:
     """The server that is meant, with every flag applied."""
-    transport = choice(given, "--transport", TRANSPORTS)
-    protocol = choice(given, "--protocol", PROTOCOL_CHOICES)
-    spec = _named_target(given, terminal, transport, program)
-    return _with_flags(spec, given, terminal, protocol)
+    return _with_flags(_named_target(given, terminal, program), given, terminal)
 
 
 def load_plugins(given: Given, terminal: Terminal) -> None:
@@ -100,23 +101,21 @@ def source_file(given: Given, directory: str) -> str | None:
     return None
 
 
-def _with_flags(spec: ServerSpec, given: Given, terminal: Terminal, protocol: str | None) -> ServerSpec:
+def _with_flags(spec: ServerSpec, given: Given, terminal: Terminal) -> ServerSpec:
     terminal.learn([*secrets_of_flags(given), *spec.secrets()])
-    if protocol is not None:
+    if (protocol := given.one("--protocol")) is not None:
         spec = replace(spec, protocol=protocol)
     spec = replace(spec, budgets=budgets_of(given))
     if (process := spec.as_process()) is not None:
         return _with_command_flags(process, given, terminal)
     if (at_url := spec.as_http()) is not None:
         return _with_url_flags(at_url, given)
-    for flag in (*URL_FLAGS, *COMMAND_FLAGS):
-        if flag in given:
-            raise UsageError(f"{flag} has no meaning for a server that is reached by {spec.kind}")
+    given.refuse((*URL_FLAGS, *COMMAND_FLAGS), f"has no meaning for a server that is reached by {spec.kind}")
     return spec
 
 
-def _named_target(given: Given, terminal: Terminal, transport: str | None, program: str) -> ServerSpec:
-    file = given.one("--config")
+def _named_target(given: Given, terminal: Terminal, program: str) -> ServerSpec:
+    file, transport = given.one("--config"), given.one("--transport")
     if given.words:
         if file is not None:
             raise UsageError(f"both a server ({given.words[0]!r}) and --config are given", hint=_named_once(given))
@@ -131,7 +130,7 @@ def _named_target(given: Given, terminal: Terminal, transport: str | None, progr
             "no server is given: name its command or URL, or a settings file",
             hint=f"{_ways(program)}; no {SETTINGS} was found here or above",
         )
-    spec = _from_file(file, given.one("--server"), given, terminal)
+    spec = _settings(file, given, terminal).server(given.one("--server"))
     at_url = spec.as_http()
     if transport in ("sse", "http") and at_url is not None:
         return replace(at_url, sse=transport == "sse", fall_back=False)
@@ -180,13 +179,7 @@ def named_server(given: Given, terminal: Terminal, name: str) -> ServerSpec:
     file = given.one("--config") or nearest_settings(terminal.directory)
     if file is None:
         raise UsageError(f"--server {name}: no settings file was found", hint="--config FILE")
-    spec = _from_file(file, name, given, terminal)
-    protocol = choice(given, "--protocol", PROTOCOL_CHOICES)
-    return _with_flags(spec, given, terminal, protocol)
-
-
-def _from_file(file: str, server: str | None, given: Given, terminal: Terminal) -> ServerSpec:
-    return _settings(file, given, terminal).server(server)
+    return _with_flags(_settings(file, given, terminal).server(name), given, terminal)
 
 
 def _settings(file: str, given: Given, terminal: Terminal) -> SettingsFile:
@@ -196,9 +189,7 @@ def _settings(file: str, given: Given, terminal: Terminal) -> SettingsFile:
 
 
 def _with_command_flags(spec: StdioSpec, given: Given, terminal: Terminal) -> StdioSpec:
-    for flag in URL_FLAGS:
-        if flag in given:
-            raise UsageError(f"{flag} is for a server at a URL, not for a command")
+    given.refuse(URL_FLAGS, "is for a server at a URL, not for a command")
     cwd = given.one("--cwd")
     return replace(
         spec,
@@ -208,9 +199,7 @@ def _with_command_flags(spec: StdioSpec, given: Given, terminal: Terminal) -> St
 
 
 def _with_url_flags(spec: HttpSpec, given: Given) -> HttpSpec:
-    for flag in COMMAND_FLAGS:
-        if flag in given:
-            raise UsageError(f"{flag} is for a server that is started, not for one at a URL")
+    given.refuse(COMMAND_FLAGS, "is for a server that is started, not for one at a URL")
     headers = dict(spec.headers)
     for text in given.all("--header"):
         name, colon, value = text.partition(":")

@@ -51,11 +51,3 @@ def _above_0(flag: str, text: str, value: T | None, what: str, examples: str) ->
     if value is None:
         raise UsageError(f"{flag} takes {what} above 0, such as {examples}, not {text!r}")
     return value
-
-
-def choice(given: Given, flag: str, choices: tuple[str, ...]) -> str | None:
-    """The one of CHOICES that is given to FLAG."""
-    chosen = given.one(flag)
-    if chosen is not None and chosen not in choices:
-        raise UsageError(f"{flag} must be one of {', '.join(choices)}, not {chosen!r}")
-    return chosen

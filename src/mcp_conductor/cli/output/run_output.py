@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from mcp_conductor.cli.flags import Given
-from mcp_conductor.cli.flags.values import choice, number
+from mcp_conductor.cli.flags.values import number
 from mcp_conductor.cli.output.live import CheckInProgress, Live, RunInProgress, now_and_then
 from mcp_conductor.cli.output.rerun import RerunCommands
 from mcp_conductor.cli.output.terminal import ReaderGone, Terminal
@@ -342,7 +342,7 @@ def _refuse_overwriting(files: Sequence[str], directory: str) -> None:
 
 
 def _colour(given: Given, terminal: Terminal) -> bool:
-    when = choice(given, "--color", ("auto", "always", "never")) or "auto"
+    when = given.one("--color") or "auto"
     if when != "auto":
         return when == "always"
     return terminal.is_shown() and not terminal.environ.get("NO_COLOR") and terminal.environ.get("TERM") != "dumb"

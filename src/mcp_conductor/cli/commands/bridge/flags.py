@@ -17,7 +17,12 @@ FLAGS: Groups = {
     "How it is served": serving_flags("0 takes any that is free; default 3000"),
     "How servers are used": (
         Flag("--separator", "the text between a server's name and a tool's; default __", "TEXT"),
-        Flag("--sessions", "perClient (default), or shared: all clients use the same sessions", "WORD"),
+        Flag(
+            "--sessions",
+            "perClient (default), or shared: all clients use the same sessions",
+            "WORD",
+            choices=("perClient", "shared"),
+        ),
         Flag("--wait", "refuse clients unless all servers are up; default: serve those that are"),
         Flag("--start-timeout", "how long clients wait for servers to start; default 30s", "TIME"),
     ),

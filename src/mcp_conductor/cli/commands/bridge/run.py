@@ -17,7 +17,7 @@ from mcp_conductor.cli.flags.shared import (
     load_plugins_of_file,
     served_transport,
 )
-from mcp_conductor.cli.flags.values import choice, time
+from mcp_conductor.cli.flags.values import time
 from mcp_conductor.cli.output.terminal import Terminal, hold_standard_streams
 from mcp_conductor.cli.process.interruptible import run_interruptibly, serve_until_cancelled
 from mcp_conductor.errors import ConductorError, UsageError
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from mcp_conductor.recording.writer import RecordingWriter
 
 
-_SESSIONS = ("perClient", "shared")
 _PORT = 3000
 _DRAIN_SECONDS = 1.0  # for open requests once stdin has ended: hosts wait two seconds before they kill us
 
@@ -45,7 +44,7 @@ def run(given: Given, terminal: Terminal) -> int:
     load_plugins_of_file(file, terminal)
     options = {
         "separator": given.one("--separator"),
-        "sessions": choice(given, "--sessions", _SESSIONS),
+        "sessions": given.one("--sessions"),
         "wait": True if "--wait" in given else None,
         "start_timeout": time(given, "--start-timeout"),
         "budgets": budgets_of(given),

@@ -35,9 +35,7 @@ class ClientCheckRun(CheckRun):
                 f"both a client and a server ({given.words[0]!r}) are given",
                 hint="quote the client's command line: --client 'CMD {server}'",
             )
-        for flag in _NOT_FOR_CLIENTS:
-            if flag in given:
-                raise UsageError(f"{flag} is for checks of servers, but --client checks a client")
+        given.refuse(_NOT_FOR_CLIENTS, "is for checks of servers, but --client checks a client")
         self._scenarios = tuple(SCENARIOS.get(name).name for name in given.all("--scenario"))
         text = given.need("--client")
         try:

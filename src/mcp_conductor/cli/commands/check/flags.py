@@ -4,7 +4,6 @@ from mcp_conductor.cli.commands import Command
 from mcp_conductor.cli.flags import HELP, Flag, Given, Groups
 from mcp_conductor.cli.flags.shared import LIMIT_FLAGS, OUTPUT_FLAGS
 from mcp_conductor.cli.flags.target import TARGET_FLAGS, target
-from mcp_conductor.cli.flags.values import choice
 from mcp_conductor.cli.output.terminal import Terminal
 from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
 from mcp_conductor.protocol.server_spec import ServerSpec
@@ -18,8 +17,14 @@ FLAGS: Groups = {
             "a revision, all of them, or auto; default: the one that the server prefers",
             "CHOICE",
             common=True,
+            choices=("all", *PROTOCOL_CHOICES),
         ),
-        Flag("--level", "must, should or may: this and everything above; default may", "LEVEL"),
+        Flag(
+            "--level",
+            "must, should or may: this and everything above; default may",
+            "LEVEL",
+            choices=("must", "should", "may"),
+        ),
         Flag("--only", "a group of requirements, or one of them (repeatable)", "GROUP|ID", many=True, common=True),
         Flag("--skip", "leave out a group of requirements, or one of them (repeatable)", "GROUP|ID", many=True),
         Flag(
@@ -42,14 +47,31 @@ FLAGS: Groups = {
     "Limits": LIMIT_FLAGS,
     "Recording": (
         Flag("--transcript", "check the messages of this recording, of both sides; nothing is started", "FILE"),
-        Flag("--side", "check only the server or only the client of the recording", "SIDE"),
-        Flag("--session", "which of several conversations to check; default: the first with a result", "N"),
+        Flag(
+            "--side",
+            "check only the server or only the client of the recording",
+            "SIDE",
+            choices=("server", "client"),
+            requires="--transcript FILE",
+        ),
+        Flag(
+            "--session",
+            "which of several conversations to check; default: the first with a result",
+            "N",
+            requires="--transcript FILE",
+        ),
     ),
     "Client": (
         Flag(
             "--client", "check this client instead; {server}, {url} or {config} in it is our server", "CMD", common=True
         ),
-        Flag("--scenario", "run only this scenario, after the plain one (repeatable)", "NAME", many=True),
+        Flag(
+            "--scenario",
+            "run only this scenario, after the plain one (repeatable)",
+            "NAME",
+            many=True,
+            requires="--client CMD",
+        ),
     ),
     "Instead of checking": (
         Flag("--list", "show all requirements, and whether they are checked"),
@@ -89,11 +111,6 @@ Exit codes: 0 no MUST is broken, or only expected ones, 1 some are, 2 could not 
 check less than half, or a report could not be written, 3 the server could not be started or went away.
 """
 COMMAND = Command("conductor check", FLAGS, _USAGE, EXAMPLES, _EXIT_CODES)
-
-
-def asked_revision(given: Given) -> str:
-    """What --protocol asks for."""
-    return choice(given, "--protocol", ("all", *PROTOCOL_CHOICES)) or "auto"
 
 
 def checked_server(given: Given, terminal: Terminal) -> ServerSpec:

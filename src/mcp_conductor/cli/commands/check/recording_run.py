@@ -7,7 +7,6 @@ from mcp_conductor.checks.engine.judging import Verdicts, judge
 from mcp_conductor.checks.harness.recorded_client import judge_client
 from mcp_conductor.cli.commands.check.server_run import CheckRun
 from mcp_conductor.cli.flags.sessions import chosen_session
-from mcp_conductor.cli.flags.values import choice
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.reading import no_collecting
 from mcp_conductor.protocol.transcript import Transcript
@@ -26,9 +25,7 @@ class RecordingCheckRun(CheckRun):
         given, file = self._given, self._given.need("--transcript")
         if given.words:
             raise UsageError(f"both a recording and a server ({given.words[0]!r}) are given")
-        for flag in _NOT_FOR_RECORDINGS:
-            if flag in given:
-                raise UsageError(f"{flag} has no meaning with --transcript: nothing is sent")
+        given.refuse(_NOT_FOR_RECORDINGS, "has no meaning with --transcript: nothing is sent")
         with no_collecting():
             return self._read(file)
 
@@ -37,7 +34,7 @@ class RecordingCheckRun(CheckRun):
         recording = read_recording(os.path.join(self._terminal.directory, file), shown=file)
         if recording.warning is not None:
             self._terminal.say(f"warning: {recording.warning}")
-        self._side = choice(given, "--side", ("server", "client"))
+        self._side = given.one("--side")
         session = chosen_session(recording, given, self._terminal, does="judges", done="judged")
         self._entries = [entry for entry in recording.entries if session in (None, entry.session)]
         self._transcript = Transcript.read(entry.frame for entry in self._entries)

@@ -1,6 +1,6 @@
 """`conductor check`: does this server follow the specification?"""
 
-from mcp_conductor.cli.commands.check.flags import SERVER_FLAGS, asked_revision, checked_server
+from mcp_conductor.cli.commands.check.flags import SERVER_FLAGS, checked_server
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.flags.secrets import read_secrets
 from mcp_conductor.cli.flags.shared import load_named_plugins
@@ -8,7 +8,6 @@ from mcp_conductor.cli.flags.target import load_plugins
 from mcp_conductor.cli.flags.values import time
 from mcp_conductor.cli.output.terminal import Terminal
 from mcp_conductor.cli.process.exit_codes import OK
-from mcp_conductor.errors import UsageError
 
 # Whether these are right is known before the rest is imported. With any other flag the server is started after that,
 # because a mistake must be found before anything starts.
@@ -25,9 +24,6 @@ def run(given: Given, terminal: Terminal) -> int:
         terminal.answer(scenario_listing(), scenarios_as_json())
         return 0
     given = read_secrets(given, terminal)
-    for flag in ("--session", "--side"):
-        if flag in given and "--transcript" not in given:
-            raise UsageError(f"{flag} is for --transcript FILE")
     if "--client" in given or "--transcript" in given:
         from mcp_conductor.checks.requirements import any_of_plugins
 
@@ -57,8 +53,6 @@ def run(given: Given, terminal: Terminal) -> int:
         from mcp_conductor.cli.process.interruptible import run_interruptibly
 
         return run_interruptibly(RecordingCheckRun(given, terminal).run())
-    if "--scenario" in given:
-        raise UsageError("--scenario is for --client CMD")
     return _check_server(given, terminal)
 
 
@@ -68,7 +62,6 @@ def _check_server(given: Given, terminal: Terminal) -> int:
 
     try:
         if set(given.values) <= _KNOWN_AT_ONCE:
-            asked_revision(given)
             time(given, "--timeout")
             spec = checked_server(given, terminal)
             if spec.kind == "stdio" and (server := spec.as_process()) is not None:

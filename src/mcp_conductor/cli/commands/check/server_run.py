@@ -21,12 +21,12 @@ from mcp_conductor.checks.engine.run import Options, Verdicts, check
 from mcp_conductor.checks.engine.sessions import LATEST, Sessions, heard_up_to_a_flood
 from mcp_conductor.checks.frameworks import KnownFramework, known_framework
 from mcp_conductor.checks.requirements import LEVELS, of_plugin, requirements, with_packages
-from mcp_conductor.cli.commands.check.flags import asked_revision, checked_server
+from mcp_conductor.cli.commands.check.flags import checked_server
 from mcp_conductor.cli.commands.mcp_cli.plan import json_of
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.flags.secrets import secrets_of_flags
 from mcp_conductor.cli.flags.target import source_file
-from mcp_conductor.cli.flags.values import choice, time as time_of
+from mcp_conductor.cli.flags.values import time as time_of
 from mcp_conductor.cli.output.live import CheckInProgress
 from mcp_conductor.cli.output.rerun import next_lines
 from mcp_conductor.cli.output.run_output import Output
@@ -68,13 +68,13 @@ class CheckRun:
         self._given = given
         self._terminal = terminal
         terminal.learn(secrets_of_flags(given))
-        self._protocol = asked_revision(given)
+        self._protocol = given.one("--protocol") or "auto"
         self._target = self._aim()
         self._output = Output(given, terminal)
         self._progress = CheckInProgress()
         known = given.one("--expected-failures")
         self._expected = [] if known is None else read_expected(os.path.join(terminal.directory, known), known)
-        level = choice(given, "--level", tuple(each.lower() for each in LEVELS)) or "may"
+        level = given.one("--level") or "may"
         words = (*given.all("--only"), *given.all("--skip"))
         named = {name for each in with_packages(*words).values() for name in (each.id, each.group)}
         for word in words:

@@ -9,10 +9,15 @@ FLAGS: Groups = {
     "Server": TARGET_FLAGS,
     "What is written": (
         Flag("--output", "the file to write; without it, the suite goes to stdout", "FILE", short="-o", common=True),
-        Flag("--force", "write the file even if there is one already"),
+        Flag("--force", "write the file even if there is one already", requires="--output FILE"),
         Flag("--record-expectations", "expect what the server answers now, not only that it answers", common=True),
         Flag("--from", "write what a recording has, and start no server", "FILE", common=True),
-        Flag("--session", "with --from: which of several conversations; default: the first with a result", "N"),
+        Flag(
+            "--session",
+            "with --from: which of several conversations; default: the first with a result",
+            "N",
+            requires="--from FILE",
+        ),
         Flag(
             "--arg",
             "an argument, for all that have it, or for one (repeatable)",

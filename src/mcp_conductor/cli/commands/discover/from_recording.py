@@ -24,9 +24,7 @@ def write_recorded_suite(given: Given, terminal: Terminal) -> int:
     file, output = given.need("--from"), output_file(given, terminal)
     if given.words:
         raise UsageError(f"both a recording and a server ({given.words[0]!r}) are given")
-    for flag in _NOT_HERE:
-        if flag in given:
-            raise UsageError(f"{flag} has no meaning with --from: no server is asked")
+    given.refuse(_NOT_HERE, "has no meaning with --from: no server is asked")
     recording = read_recording(os.path.join(terminal.directory, file), shown=file)
     if recording.warning is not None:
         terminal.say(f"warning: {recording.warning}")

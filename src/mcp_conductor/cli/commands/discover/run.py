@@ -31,8 +31,6 @@ def run(given: Given, terminal: Terminal) -> int:
         from mcp_conductor.cli.commands.discover.from_recording import write_recorded_suite
 
         return write_recorded_suite(given, terminal)
-    if "--session" in given:
-        raise UsageError("--session is for --from FILE")
     load_plugins(given, terminal)
     return run_interruptibly(_write_suite(given, terminal))
 
@@ -83,8 +81,6 @@ def suite_members(found: Discovery) -> Json:
 def output_file(given: Given, terminal: Terminal) -> str | None:
     """The file to write, which must not exist; this is checked before a server is started."""
     file = given.one("--output")
-    if file is None and "--force" in given:
-        raise UsageError("--force is for --output FILE")
     if file is None or "--force" in given:
         return file
     if os.path.lexists(os.path.join(terminal.directory, file)):

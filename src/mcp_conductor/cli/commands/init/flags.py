@@ -9,6 +9,8 @@ from mcp_conductor.cli.commands import Command
 from mcp_conductor.cli.flags import ERRORS, HELP, JSON, Flag, Groups
 from mcp_conductor.files.settings_file import SETTINGS
 
+SUITE = os.path.join("tests", "first.test.mcp.yml")
+CI = {"github": os.path.join(".github", "workflows", "mcp.yml"), "gitlab": ".gitlab-ci.yml"}
 FLAGS: Groups = {
     "Which server": (
         Flag(
@@ -16,7 +18,9 @@ FLAGS: Groups = {
         ),
         Flag("--list", "show the servers that are found, and where; nothing is started or written"),
     ),
-    "What is written": (Flag("--ci", "also a CI file: github (a workflow) or gitlab (a pipeline)", "SERVICE"),),
+    "What is written": (
+        Flag("--ci", "also a CI file: github (a workflow) or gitlab (a pipeline)", "SERVICE", choices=tuple(CI)),
+    ),
     "Running": (
         Flag("--timeout", "time limit of each request to the server: 5000 (ms), 500ms, 2s, 1m; default 10s", "TIME"),
         JSON,
@@ -31,8 +35,6 @@ EXAMPLES = {
     "conductor init --server books": "the one that a settings file calls books",
     "conductor init --ci github": "with a workflow for GitHub Actions",
 }
-SUITE = os.path.join("tests", "first.test.mcp.yml")
-CI = {"github": os.path.join(".github", "workflows", "mcp.yml"), "gitlab": ".gitlab-ci.yml"}
 _USAGE = f"""\
 usage: conductor init [FLAGS] [-- COMMAND [ARGS …] | -- URL]
 

@@ -8,7 +8,7 @@ from shlex import quote
 from mcp_conductor.cli.commands.discover.run import case_count, remarks
 from mcp_conductor.cli.commands.init.flags import CI, SUITE
 from mcp_conductor.cli.flags import Given
-from mcp_conductor.cli.flags.values import choice, time
+from mcp_conductor.cli.flags.values import time
 from mcp_conductor.cli.output.live import telling
 from mcp_conductor.cli.output.terminal import Terminal
 from mcp_conductor.cli.process.interruptible import run_interruptibly
@@ -39,7 +39,7 @@ def run(given: Given, terminal: Terminal) -> int:
     """Run `conductor init`: the exit code."""
     if given.words and "--server" in given:
         raise UsageError("--server and a command exclude each other", hint="--server names a server that is found")
-    service = choice(given, "--ci", tuple(CI))
+    service = given.one("--ci")
     if "--list" in given:
         return _list_servers(terminal)
     files = _files(given, service, terminal)

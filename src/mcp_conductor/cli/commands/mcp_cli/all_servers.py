@@ -8,8 +8,9 @@ import asyncio
 from typing import Any
 
 from mcp_conductor.bridge.names import SEPARATOR, prefixes
+from mcp_conductor.cli.commands.mcp_cli.flags import FLAGS
 from mcp_conductor.cli.commands.mcp_cli.plan import CallPlan, common_plan
-from mcp_conductor.cli.flags import Given
+from mcp_conductor.cli.flags import Given, check_flags
 from mcp_conductor.cli.flags.target import COMMAND_FLAGS, URL_FLAGS, load_plugins, named_server, servers_of_file
 from mcp_conductor.cli.output.terminal import Terminal
 from mcp_conductor.cli.process.exit_codes import OK, PROGRAMS, code_of_error
@@ -66,8 +67,8 @@ def _parts(name: str, flag: str, given: Given, terminal: Terminal) -> tuple[str,
 def list_all(given: Given, terminal: Terminal) -> int:
     """Print what all servers have; those that cannot be asked are named on stderr: the exit code."""
     for flag, hint in _OF_ONE_SERVER.items():
-        if flag in given:
-            raise UsageError(f"{flag} has no meaning for --server all", hint=hint)
+        given.refuse([flag], "has no meaning for --server all", hint=hint)
+    check_flags(given, FLAGS)
     load_plugins(given, terminal)
     found = servers_of_file(given, terminal)
     prefixes(found)  # refuses names that clash, before anything is started
@@ -85,9 +86,8 @@ def _refuse_flags_for_none(given: Given, specs: list[ServerSpec]) -> None:
         (URL_FLAGS, any(spec.as_http() for spec in specs), "a server at a URL"),
         (COMMAND_FLAGS, any(spec.as_process() for spec in specs), "a server that is started"),
     ):
-        for flag in flags:
-            if flag in given and not has:
-                raise UsageError(f"{flag} is for {what}; {file} has none")
+        if not has:
+            given.refuse(flags, f"is for {what}; {file} has none")
 
 
 def _plan_for(

@@ -4,10 +4,18 @@ from mcp_conductor.cli.flags import ERRORS, HELP, Flag, Groups
 from mcp_conductor.cli.flags.shared import OAUTH_FLAGS, ONE_SHOT_LIMIT_FLAGS
 from mcp_conductor.cli.flags.target import TARGET_FLAGS
 
+_NOT_IN_SCRIPTS = {
+    "--method": "each line of the script has a method",
+    "--raw": "each line of the script has a method, which may be any",
+    "--follow": 'a script ends with its last line; one that waits for an event has the line {"await": …}',
+    "--events": "a script always prints events",
+    "--dry-run": "what a line sends may depend on earlier answers",
+    "--progress-token": 'a line asks for progress by "params": {"_meta": {"progressToken": …}}',
+}
 FLAGS: Groups = {
     "Server": TARGET_FLAGS,
     "Method": (
-        Flag("--method", "what to do; see the list below", "METHOD", common=True),
+        Flag("--method", "what to do; see the list below", "METHOD", common=True, excludes={"--raw": ""}),
         Flag("--tool-name", "tools/call: which tool", "NAME", common=True),
         Flag(
             "--tool-arg",
@@ -38,9 +46,19 @@ FLAGS: Groups = {
         Flag("--log-level", "logging/setLevel: debug, info, notice, warning, error, … emergency", "LEVEL"),
         Flag("--verify", "skills/list, get: read every file of the skills, and compare it with its entry"),
         Flag("--cursor", "list methods: only the page at this cursor", "CURSOR"),
-        Flag("--raw", "send exactly this message, print exactly the answer", "JSON|@FILE|-"),
-        Flag("--script", "call one method after the other: a JSON object per line, and one per answer", "FILE|-"),
-        Flag("--fail-fast", "with --script: end it at the first answer that is an error"),
+        Flag(
+            "--raw",
+            "send exactly this message, print exactly the answer",
+            "JSON|@FILE|-",
+            excludes={"--events": "--raw prints the answer exactly as it came"},
+        ),
+        Flag(
+            "--script",
+            "call one method after the other: a JSON object per line, and one per answer",
+            "FILE|-",
+            excludes=_NOT_IN_SCRIPTS,
+        ),
+        Flag("--fail-fast", "with --script: end it at the first answer that is an error", requires="--script"),
     ),
     "Request": (
         Flag(

@@ -14,7 +14,6 @@ from mcp_conductor.cli.commands.mcp_cli import methods
 from mcp_conductor.cli.commands.mcp_cli.plan import run_time
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.flags.shared import budgets_of
-from mcp_conductor.cli.flags.values import choice
 from mcp_conductor.cli.output.display import Display
 from mcp_conductor.cli.output.terminal import Terminal
 from mcp_conductor.cli.process.exit_codes import OK, PROGRAMS
@@ -222,7 +221,9 @@ def settings_of(given: Given, directory: str) -> "OAuthSettings":
 def _client_auth(given: Given) -> "AuthMethod | None":
     from mcp_conductor.protocol.oauth_requests import AUTH_METHODS
 
-    named = choice(given, "--oauth-client-auth", AUTH_METHODS)
+    named = given.one("--oauth-client-auth")
+    if named is not None and named not in AUTH_METHODS:
+        raise UsageError(f"--oauth-client-auth must be one of {', '.join(AUTH_METHODS)}, not {named!r}")
     return next((method for method in AUTH_METHODS if method == named), None)
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_conductor.cli.commands.mcp_cli import methods
-from mcp_conductor.cli.flags import Given
-from mcp_conductor.cli.flags.shared import check_oauth_flags
+from mcp_conductor.cli.commands.mcp_cli.flags import FLAGS
+from mcp_conductor.cli.flags import Given, check_flags
 from mcp_conductor.cli.flags.target import load_plugins, target
 from mcp_conductor.cli.flags.values import time
 from mcp_conductor.cli.output.terminal import Terminal
@@ -53,9 +53,8 @@ class CallPlan(NamedTuple):
 
 def plan(given: Given, terminal: Terminal) -> CallPlan:
     """Understand the command line; refuses what cannot be meant."""
-    check_oauth_flags(given)
+    check_flags(given, FLAGS)
     method, raw, follow = given.one("--method"), given.one("--raw"), "--follow" in given
-    _check_script(given)
     if method is None and raw is None and not follow and "--script" not in given:
         hint = f"--method tools/list, for instance; {given.program} --help lists all of them"
         if (word := next(iter(given.words), None)) in methods.METHODS:
@@ -67,10 +66,6 @@ def plan(given: Given, terminal: Terminal) -> CallPlan:
             hint = f"it is a program of its own: {command}, or conductor serve {quote(file)}; as a server: "
             hint += f"{given.program} -- {command} -- --method tools/list"
         raise UsageError("no --method is given", hint=hint)
-    if method is not None and raw is not None:
-        raise UsageError("--method and --raw exclude each other")
-    if raw is not None and "--events" in given:
-        raise UsageError("--raw and --events exclude each other", hint="--raw prints the answer exactly as it came")
     if method is None:
         methods.check_none(given)
     else:
@@ -106,27 +101,6 @@ def common_plan(given: Given, terminal: Terminal, spec: ServerSpec) -> CallPlan:
         poll_interval=time(given, "--poll-interval"),
         task_ttl=time(given, "--task-ttl"),
     )
-
-
-_NOT_IN_SCRIPTS = {
-    "--method": "each line of the script has a method",
-    "--raw": "each line of the script has a method, which may be any",
-    "--follow": 'a script ends with its last line; one that waits for an event has the line {"await": …}',
-    "--events": "a script always prints events",
-    "--dry-run": "what a line sends may depend on earlier answers",
-    "--progress-token": 'a line asks for progress by "params": {"_meta": {"progressToken": …}}',
-}
-
-
-def _check_script(given: Given) -> None:
-    """Refuse what means nothing with --script, or without it."""
-    if "--script" not in given:
-        if "--fail-fast" in given:
-            raise UsageError("--fail-fast has no meaning without --script")
-        return
-    for flag, hint in _NOT_IN_SCRIPTS.items():
-        if flag in given:
-            raise UsageError(f"--script and {flag} exclude each other", hint=hint)
 
 
 def _script(given: Given, terminal: Terminal) -> Script | None:

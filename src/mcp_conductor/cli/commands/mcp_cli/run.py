@@ -5,12 +5,11 @@ The exit code comes from what happened on the wire, never from the wording of a 
 
 from mcp_conductor.cli.commands.mcp_cli.flags import FLAGS
 from mcp_conductor.cli.commands.mcp_cli.plan import CallPlan, plan
-from mcp_conductor.cli.flags import Given, parse
+from mcp_conductor.cli.flags import parse
 from mcp_conductor.cli.flags.secrets import read_secrets, secrets_of_flags
 from mcp_conductor.cli.output.terminal import Terminal
 from mcp_conductor.cli.process.exit_codes import OK
 from mcp_conductor.cli.process.program import output_form, run_program, version_line
-from mcp_conductor.errors import UsageError
 
 
 def main(argv: list[str], terminal: Terminal, *, program: str = "mcp-cli") -> int:
@@ -35,7 +34,8 @@ def _main(argv: list[str], terminal: Terminal, program: str) -> int:
         return OK
     given = read_secrets(given, terminal)
     if (given.one("--method") or "").startswith("oauth/"):
-        _refuse_dry_run(given)
+        hint = "each of its requests depends on the one before"
+        given.refuse(["--dry-run"], f"has no meaning for {given.one('--method')}", hint=hint)
         from mcp_conductor.cli.commands.mcp_cli.oauth import run_oauth_step
 
         return run_oauth_step(given, terminal)
@@ -53,13 +53,6 @@ def _main(argv: list[str], terminal: Terminal, program: str) -> int:
 
         return dry_run(call, terminal)
     return _call(call, terminal)
-
-
-def _refuse_dry_run(given: Given) -> None:
-    if "--dry-run" in given:
-        method = given.one("--method")
-        hint = "each of its requests depends on the one before"
-        raise UsageError(f"--dry-run has no meaning for {method}", hint=hint)
 
 
 def _call(call: CallPlan, terminal: Terminal) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.flags.secrets import read_secrets
-from mcp_conductor.cli.flags.shared import OAUTH_FLAGS, check_oauth_flags
+from mcp_conductor.cli.flags.shared import OAUTH_FLAGS
 from mcp_conductor.cli.flags.target import target
 from mcp_conductor.cli.output.terminal import Terminal
 from mcp_conductor.errors import UsageError
@@ -45,12 +45,9 @@ def pass_on(
     spec = target(given, terminal, program=program)
     terminal.learn(secrets_by_name(terminal.environ))
     if (process := spec.as_process()) is not None:
-        for flag in _FOR_URLS:
-            if flag in given:
-                raise UsageError(f"{flag} is for a server at a URL, not for a command")
+        given.refuse(_FOR_URLS, "is for a server at a URL, not for a command")
         begin = partial(_open, file, given, terminal, process)
         return _pass_to_process(process, terminal, begin, faults and faults(process))
-    check_oauth_flags(given)
     if (web := spec.as_http()) is None:
         raise UsageError(f"a server that is reached by {spec.kind} cannot be recorded here")
     from mcp_conductor.cli.commands.record.to_url import pass_to_url
@@ -69,9 +66,7 @@ def _open(file: str | None, given: Given, terminal: Terminal, spec: "ServerSpec"
     from mcp_conductor.text.likely_secrets import LikelySecrets
 
     if file is None:
-        for flag in ("--append", "--redact", "--keep"):
-            if flag in given:
-                raise UsageError(f"{flag} is about a recording, and no file is given for one")
+        given.refuse(("--append", "--redact", "--keep"), "is about a recording, and no file is given for one")
         return RecordingWriter(None, terminal.redactor)
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     name = file.replace("{pid}", str(os.getpid())).replace("{time}", stamp)

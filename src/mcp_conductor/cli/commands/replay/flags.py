@@ -17,7 +17,7 @@ FLAGS: Groups = {
             many=True,
             common=True,
         ),
-        Flag("--timing", "fast (default), or real: as slowly as it was recorded", "WORD"),
+        Flag("--timing", "fast (default), or real: as slowly as it was recorded", "WORD", choices=("fast", "real")),
     ),
     "What is not in the recording": (
         Flag(
@@ -25,6 +25,7 @@ FLAGS: Groups = {
             "error (default), or upstream: ask the server, and add its answer to the recording",
             "WORD",
             common=True,
+            choices=("error", "upstream"),
         ),
         *(flag for flag in TARGET_FLAGS if flag.name in OF_UPSTREAM),
     ),

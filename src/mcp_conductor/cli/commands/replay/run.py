@@ -11,7 +11,7 @@ from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.flags.secrets import read_secrets
 from mcp_conductor.cli.flags.sessions import known_session
 from mcp_conductor.cli.flags.shared import served_transport, serving_flags
-from mcp_conductor.cli.flags.values import choice, number
+from mcp_conductor.cli.flags.values import number
 from mcp_conductor.cli.output.terminal import Terminal, hold_standard_streams
 from mcp_conductor.cli.process.interruptible import run_interruptibly, serve_until_cancelled
 from mcp_conductor.errors import UsageError
@@ -29,19 +29,14 @@ if TYPE_CHECKING:
     from mcp_conductor.recording.writer import RecordingWriter
 
 
-_TIMINGS = ("fast", "real")
-_MISSES = ("error", "upstream")
-
-
 def run(given: Given, terminal: Terminal) -> int:
     """Serve until we are told to stop: the exit code."""
     given = read_secrets(given, terminal)
     file, words = _file_and_server(given)
-    transport, timing = served_transport(given, 0), choice(given, "--timing", _TIMINGS)
-    asks = choice(given, "--miss", _MISSES) == "upstream"
+    transport, asks = served_transport(given, 0), given.one("--miss") == "upstream"
     if not asks:
         _refuse_server(given, words)
-    replay = Replay(file, given, terminal, real_time=timing == "real")
+    replay = Replay(file, given, terminal, real_time=given.one("--timing") == "real")
     if asks:
         replay.ask_upstream(Given(words, _without_serving(given), (), given.program))
     hold_standard_streams()
@@ -60,9 +55,7 @@ def _refuse_server(given: Given, words: tuple[str, ...]) -> None:
     if words:
         hint = "with --miss upstream, words after FILE are the server that is asked"
         raise UsageError(f"conductor replay takes one recording, and {words[0]!r} is one word more", hint=hint)
-    for flag in OF_UPSTREAM:
-        if flag in given:
-            raise UsageError(f"{flag} is about a server to ask", hint="add --miss upstream")
+    given.refuse(OF_UPSTREAM, "is about a server to ask", hint="add --miss upstream")
 
 
 def _without_serving(given: Given) -> "dict[str, list[str]]":

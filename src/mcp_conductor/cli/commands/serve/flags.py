@@ -6,7 +6,9 @@ from mcp_conductor.cli.flags.shared import ALLOW_HOST, PLUGIN_FLAG
 FLAGS: Groups = {
     "Config": (
         Flag("--config", "the file, if it is not given as a word", "FILE", common=True),
-        Flag("--input-format", "read the file as json or yaml, regardless of its name", "FORM"),
+        Flag(
+            "--input-format", "read the file as json or yaml, regardless of its name", "FORM", choices=("json", "yaml")
+        ),
         Flag("--yaml", "the same as --input-format yaml", alias=True),
         Flag("--watch", "over HTTP: start again when the file changes; sessions end", common=True),
         PLUGIN_FLAG,

@@ -5,10 +5,10 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from mcp_conductor.cli.commands.serve.flags import EXAMPLES, FLAGS
-from mcp_conductor.cli.flags import Given, parse
+from mcp_conductor.cli.flags import Given, check_flags, parse
 from mcp_conductor.cli.flags.help import help_page
 from mcp_conductor.cli.flags.shared import exit_codes, load_named_plugins, transport_of
-from mcp_conductor.cli.flags.values import choice, number
+from mcp_conductor.cli.flags.values import number
 from mcp_conductor.cli.output.terminal import Terminal, hold_standard_streams, print_to_stderr
 from mcp_conductor.cli.process.program import output_form, run_program, version_line
 from mcp_conductor.errors import UsageError
@@ -50,6 +50,7 @@ def _main(argv: list[str], terminal: Terminal, program: str) -> int:
     elif "--version" in given:
         terminal.show(version_line(program))
     else:
+        check_flags(given, FLAGS)
         load_named_plugins(given, terminal)
         return _run(given, terminal, program)
     return 0
@@ -109,7 +110,7 @@ def _config(given: Given, terminal: Terminal, program: str) -> "ServerConfig":
 
 def _is_json(path: str, given: Given, terminal: Terminal) -> bool | None:
     """Whether the file is to be read as JSON, or as YAML; None where its name says so."""
-    form = choice(given, "--input-format", ("json", "yaml"))
+    form = given.one("--input-format")
     if form is not None and "--yaml" in given:
         raise UsageError("--input-format cannot be combined with --yaml")
     if form is not None or "--yaml" in given:

@@ -29,9 +29,8 @@ def run(given: Given, terminal: Terminal) -> int:
     if len(given.words) != 1:
         raise UsageError(f"conductor show takes one recording, not {len(given.words)}", hint="conductor show FILE")
     wanted, file = wanted_frames(given), given.words[0]
-    for flag in ("--json", "--follow"):
-        if flag in given and "--output" in given:
-            raise UsageError(f"{flag} is for lines, and --output writes a page")
+    if "--output" in given:
+        given.refuse(("--json", "--follow"), "is for lines, and --output writes a page")
     if "--follow" in given:
         from mcp_conductor.cli.commands.show.follow import follow
         from mcp_conductor.cli.process.interruptible import run_interruptibly

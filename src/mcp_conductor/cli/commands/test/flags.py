@@ -21,7 +21,12 @@ FLAGS: Groups = {
     "Running": (
         Flag("--jobs", "run N files at a time; auto: one for each processor", "N|auto", short="-j", common=True),
         Flag("--parallel", "the same as --jobs auto", alias=True),
-        Flag("--isolation", "one server per run, file or test; default file", "run|file|test"),
+        Flag(
+            "--isolation",
+            "one server per run, file or test; default file",
+            "run|file|test",
+            choices=("run", "file", "test"),
+        ),
         Flag("--restart", "continue with a new server when one has died"),
         Flag("--timeout", "time limit of the whole run: 5000 (ms), 500ms, 2s, 1m", "TIME"),
         Flag("--step-timeout", "time limit of each request; default 10s", "TIME"),
@@ -35,7 +40,7 @@ FLAGS: Groups = {
         Flag("--strict", "warnings are failures"),
         Flag("--allow-only", "allow `only: true` also with --strict and where CI is set"),
         Flag("--allow-outside", "let test files name files outside their directories"),
-        Flag("--compat", "aegis: run the files of mcp-aegis as they are", "NAME"),
+        Flag("--compat", "aegis: run the files of mcp-aegis as they are", "NAME", choices=("aegis",)),
     ),
     "Limits": TEST_LIMIT_FLAGS,
     "Values": (
@@ -58,7 +63,12 @@ FLAGS: Groups = {
         Flag("--record", "write what is said to each server to a file in this directory", "DIR"),
         Flag("--server-coverage", "measure which code of the server runs, and keep it in this directory", "DIR"),
         *REPORT_FLAGS,
-        Flag("--trace", "keep what tests say for --report html: on, off, retain-on-failure (default)", "WHEN"),
+        Flag(
+            "--trace",
+            "keep what tests say for --report html: on, off, retain-on-failure (default)",
+            "WHEN",
+            choices=("on", "off", "retain-on-failure"),
+        ),
         HELP,
     ),
     "As in mcp-aegis": (
@@ -69,8 +79,6 @@ FLAGS: Groups = {
         Flag("--concise", "changes nothing", alias=True),
     ),
 }
-ISOLATIONS = ("run", "file", "test")
-TRACES = ("on", "off", "retain-on-failure")
 
 _USAGE = """\
 usage: conductor test [PATTERN …] [FLAGS] [-- COMMAND [ARGS …]]

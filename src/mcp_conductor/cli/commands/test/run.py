@@ -13,11 +13,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mcp_conductor.checks.engine.listening import ListeningJudges
-from mcp_conductor.cli.commands.test.flags import ISOLATIONS, TRACES, in_our_words
+from mcp_conductor.cli.commands.test.flags import in_our_words
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.flags.secrets import read_secrets, secrets_of_flags
 from mcp_conductor.cli.flags.target import load_plugins, named_server, target
-from mcp_conductor.cli.flags.values import choice, number, time
+from mcp_conductor.cli.flags.values import number, time
 from mcp_conductor.cli.output.run_output import Output
 from mcp_conductor.cli.output.terminal import Terminal, tell_all
 from mcp_conductor.cli.process.exit_codes import OK, code_of
@@ -76,7 +76,7 @@ class WantedTests:
         self._terminal = terminal
         seed = number(given, "--seed", 0, 10**9)
         self.seed = int.from_bytes(os.urandom(8)) % 10**6 if seed is None else seed
-        self.lenient = choice(given, "--compat", ("aegis",)) is not None  # files of mcp-aegis are taken as they are
+        self.lenient = "--compat" in given  # files of mcp-aegis are taken as they are
         self.in_ci = in_ci(terminal.environ)
         load_plugins(Given(given.after, given.values), terminal)
         self.specs: dict[str | None, ServerSpec] = {}
@@ -191,7 +191,7 @@ class TestRun:
         text = given.one("--jobs") or ("auto" if "--parallel" in given else None)
         jobs = os.cpu_count() or 1 if text == "auto" else number(given, "--jobs", 1, 1000) or 1
         return RunOptions(
-            isolation=choice(given, "--isolation", ISOLATIONS),
+            isolation=given.one("--isolation"),
             jobs=jobs,
             timeout=time(given, "--step-timeout"),
             restart="--restart" in given,
@@ -222,7 +222,7 @@ class TestRun:
         )
 
     def _read_trace(self) -> "Trace | None":
-        when = choice(self._given, "--trace", TRACES) or "retain-on-failure"
+        when = self._given.one("--trace") or "retain-on-failure"
         if not self._output.wants_looks:
             if "--trace" in self._given and when != "off":
                 self._terminal.say(_TRACE_FOR_NOTHING)
