@@ -124,7 +124,9 @@ def parse(argv: list[str], groups: Groups, *, server_words: bool = True, program
             _take(token, tokens, known, values, " ".join((program, *(words or ["COMMAND"]))) if server_words else None)
             previous_was_word = False
         elif words and not previous_was_word and server_words:
-            hint = _repeat(token, known[next(reversed(values))]) if values else None
+            hint, last = None, known[next(reversed(values))] if values else None
+            if last is not None and last.many:
+                hint = f"to give {last.name} several values, repeat it: {last.name} {token!r}"
             if had_servers_turn and not values:
                 hint = "the second -- ends the server's words; a command that has -- itself is one word of a shell: "
                 hint += f"{program} -- sh -c '{words[0]} … -- {token} …' -- …"
@@ -174,10 +176,6 @@ def _take(
             raise UsageError(f"{name} needs a value: {name} {flag.metavar}")
         value = following
     values.setdefault(flag.name, []).append(value)
-
-
-def _repeat(word: str, flag: Flag) -> str | None:
-    return f"to give {flag.name} several values, repeat it: {flag.name} {word!r}" if flag.many else None
 
 
 def _hint(name: str, known: Mapping[str, Flag], server: str | None) -> str | None:

@@ -71,6 +71,16 @@ def transport_of(given: Given) -> Any:
     return None if kind is None else _TRANSPORTS[kind]
 
 
+def named_file(given: Given, kind: str, hint: str) -> str:
+    """The one file that the words or --config name."""
+    named = [*given.words, *given.after, *given.all("--config")]
+    if not named:
+        raise UsageError(f"no {kind} file is given", hint=hint)
+    if len(named) > 1:
+        raise UsageError(f"{len(named)} {kind} files are given, but only one can be used: {', '.join(named)}")
+    return named[0]
+
+
 def served_transport(given: Given, default_port: int) -> "TransportConfig":
     """How clients reach the program, as the flags say."""
     from mcp_conductor.server.config import DEFAULT_HOST, TransportConfig

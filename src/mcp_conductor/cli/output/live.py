@@ -174,7 +174,9 @@ class CheckInProgress:
                 self._counts[status] = self._counts.get(status, 0) + 1
 
     def line(self) -> str:
-        which = self._version if len(self._of) < 2 else f"{self._version} ({self._place()} of {len(self._of)})"
+        which = self._version
+        if len(self._of) > 1:
+            which += f" ({self._of.index(self._version) + 1} of {len(self._of)})"
         told = [f"{self._counts[each]} {words(each)}" for each in _TOLD_OF_CHECKS if self._counts.get(each)]
         done = [f"{sum(self._counts.values())} of {self._total}"] if self._total else []
         return "  ".join([part for part in (which, *done, *told) if part] + [f"{monotonic() - self._began:.0f} s"])
@@ -183,6 +185,3 @@ class CheckInProgress:
         first, *others = self._running or ("",)
         now = f"  {first}" + (f"  and {len(others)} more" if others else "")
         return [now, self.line()] if first else [self.line()]
-
-    def _place(self) -> int:
-        return self._of.index(self._version) + 1

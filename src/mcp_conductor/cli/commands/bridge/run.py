@@ -15,12 +15,13 @@ from mcp_conductor.cli.flags.shared import (
     budgets_of,
     load_named_plugins,
     load_plugins_of_file,
+    named_file,
     served_transport,
 )
 from mcp_conductor.cli.flags.values import time
 from mcp_conductor.cli.output.terminal import Terminal, hold_standard_streams
 from mcp_conductor.cli.process.interruptible import run_interruptibly, serve_until_cancelled
-from mcp_conductor.errors import ConductorError, UsageError
+from mcp_conductor.errors import ConductorError
 from mcp_conductor.files.settings_file import SettingsFile
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.server_spec import ServerSpec
@@ -39,7 +40,8 @@ _DRAIN_SECONDS = 1.0  # for open requests once stdin has ended: hosts wait two s
 def run(given: Given, terminal: Terminal) -> int:
     """Serve until we are told to stop: the exit code."""
     given = read_secrets(given, terminal)
-    file, transport = _file(given), served_transport(given, _PORT)
+    file = named_file(given, "settings", "conductor bridge FILE, a file with mcpServers")
+    transport = served_transport(given, _PORT)
     load_named_plugins(given, terminal)
     load_plugins_of_file(file, terminal)
     options = {
@@ -52,15 +54,6 @@ def run(given: Given, terminal: Terminal) -> int:
     hold_standard_streams()
     work = _serve_bridge(os.path.expanduser(file), transport, options, terminal, given.one("--record"))
     return run_interruptibly(work)
-
-
-def _file(given: Given) -> str:
-    named = [*given.words, *given.after, *given.all("--config")]
-    if not named:
-        raise UsageError("no settings file is given", hint="conductor bridge FILE, a file with mcpServers")
-    if len(named) > 1:
-        raise UsageError(f"{len(named)} settings files are given, but only one can be used: {', '.join(named)}")
-    return named[0]
 
 
 async def _serve_bridge(

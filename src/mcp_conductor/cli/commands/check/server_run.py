@@ -262,7 +262,8 @@ class CheckRun:
                 raise
             return [NEWEST_HANDSHAKE.version]  # it is looked at from outside
         except TransportError:
-            old = self._spec.as_http() if self._spec.kind == "sse" and _has_stream(heard) else None
+            stream = any(frame.source == "http" and frame.text.startswith("HTTP 200") for frame in heard.frames)
+            old = self._spec.as_http() if self._spec.kind == "sse" and stream else None
             if old is not None:  # a stream without an endpoint; it has had its time to start
                 self._spec = replace(old, endpoint_timeout=self._options.timeout)
             elif not any(heard.messages("server")):
@@ -288,10 +289,6 @@ class CheckRun:
             return None
         self._options = replace(self._options, started_in=verdicts.started_in)
         return verdicts
-
-
-def _has_stream(heard: Transcript) -> bool:
-    return any(frame.source == "http" and frame.text.startswith("HTTP 200") for frame in heard.frames)
 
 
 def _unseen(verdicts: Iterable[Verdicts]) -> Json:

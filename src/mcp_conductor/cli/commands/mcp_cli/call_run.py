@@ -20,7 +20,7 @@ from mcp_conductor.client.session import Session
 from mcp_conductor.errors import ConductorError, InvalidResult, MethodError, RequestTimeout, TimeLimitReached
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Incoming
-from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, SKILLS_EXTENSION, TASKS_EXTENSION
+from mcp_conductor.protocol.dialect import SKILLS_EXTENSION, TASKS_EXTENSION
 from mcp_conductor.protocol.message import Message, parse as parse_message, render
 
 if TYPE_CHECKING:
@@ -99,15 +99,21 @@ class CallRun:
         self.terminal.say_bug(f"{context.get('message')}: {context.get('exception')!r}")
 
     async def within_time(self) -> int:
-        self.follow = follow = _follow(self.plan, self.terminal) if self.plan.follow or self.plan.events else None
-        self.script = _script_run(self) if self.plan.script is not None else None
+        if self.plan.follow or self.plan.events:
+            from mcp_conductor.cli.commands.mcp_cli.follow import Follow
+
+            self.follow = Follow(self.plan, self.terminal)
+        if self.plan.script is not None:
+            from mcp_conductor.cli.commands.mcp_cli.script_run import ScriptRun
+
+            self.script = ScriptRun(self.plan, self.terminal, self.display)
         self.roots = RootsWait() if "--roots" in self.plan.given else None
         asyncio.get_running_loop().set_exception_handler(self.say_internal_error)
         try:
-            async with self.limit, self.connection(follow) as session:
+            async with self.limit, self.connection() as session:
                 try:
                     work = self.operate(session)
-                    return await (work if follow is None else follow.run(work, session, self.stay))
+                    return await (work if self.follow is None else self.follow.run(work, session, self.stay))
                 except MemoryError as error:
                     # Here and not later: Python 3.11 may crash on the way out if it gets no memory at all.
                     end_for_shortage(error, _CODES.server)
@@ -118,7 +124,7 @@ class CallRun:
     async def result(self) -> Any:
         """The result of the method alone: nothing is printed, and nothing limits the time."""
         self.roots = RootsWait() if "--roots" in self.plan.given else None
-        async with self.connection(None) as session:
+        async with self.connection() as session:
             await self.wait_for_roots(session)
             return (await perform(session, self.plan, self.note_status)).result
 
@@ -132,7 +138,7 @@ class CallRun:
         self.following = True
         self.no_hurry()
 
-    def connection(self, follow: "Follow | None") -> AbstractAsyncContextManager[Session]:
+    def connection(self) -> AbstractAsyncContextManager[Session]:
         plan = self.plan
         return connect(
             plan.spec,
@@ -141,14 +147,14 @@ class CallRun:
             timeout=plan.request_timeout or plan.timeout,
             transcript=self.transcript,
             extensions=_extensions(plan),
-            on_incoming=self.hearing(follow),
+            on_incoming=self.hearing(),
             authorize=self.authorize if "--oauth" in plan.given else None,
         )
 
-    def hearing(self, follow: "Follow | None") -> Callable[[Incoming], None]:
-        """Who hears what the server says. Progress that FOLLOW prints after the result is shown meanwhile."""
+    def hearing(self) -> Callable[[Incoming], None]:
+        """Who hears what the server says. Progress that `--follow` prints after the result is shown meanwhile."""
         told = [] if self.plan.events else [self.display.show_progress]
-        told += [] if follow is None else [follow.take]
+        told += [] if self.follow is None else [self.follow.take]
         told += [] if self.script is None else [self.script.take]
         told += [] if self.roots is None else [self.roots.take]
         if len(told) == 1:
@@ -161,18 +167,11 @@ class CallRun:
         return tell_all
 
     def authorize(self, http: "HttpClient") -> "Authorization":
-        from mcp_conductor.cli.commands.mcp_cli.oauth import settings_of
-        from mcp_conductor.transport.authorization import Authorization
+        from mcp_conductor.cli.commands.mcp_cli.oauth import authorization
 
         spec = self.plan.spec.as_http()
         assert spec is not None  # another server refuses --oauth
-        self.authorization = Authorization(
-            server_url=spec.url,
-            http=http,
-            version=spec.protocol or NEWEST_HANDSHAKE.version,
-            settings=settings_of(self.plan.given, self.terminal.directory),
-            show=self.terminal.say,
-        )
+        self.authorization = authorization(spec, self.plan.given, self.terminal, http)
         return self.authorization
 
     def timed_out(self) -> int:
@@ -231,18 +230,6 @@ class CallRun:
         self.print(reply.text)
         failed = reply.kind == "error" or (reply.kind == "result" and methods.is_tool_error(reply.result))
         return _CODES.method if failed else OK
-
-
-def _follow(plan: CallPlan, terminal: Terminal) -> "Follow":
-    from mcp_conductor.cli.commands.mcp_cli.follow import Follow
-
-    return Follow(plan, terminal)
-
-
-def _script_run(run: CallRun) -> "ScriptRun":
-    from mcp_conductor.cli.commands.mcp_cli.script_run import ScriptRun
-
-    return ScriptRun(run.plan, run.terminal, run.display)
 
 
 def _extensions(plan: CallPlan) -> Json:

@@ -21,7 +21,7 @@ from mcp_conductor.protocol.dialect import DIALECTS, MODERN, NEWEST_HANDSHAKE
 from mcp_conductor.protocol.in_process_spec import AsgiSpec, StreamsSpec
 from mcp_conductor.protocol.message import read, render
 from mcp_conductor.protocol.paging import LIST_MEMBERS
-from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
+from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.text.redaction import REDACTED
 
 SECONDS = 0.5  # for what waits for more than an answer
@@ -74,7 +74,8 @@ class StandIn:
         self.sent: list[Json] = []
         self._tool = call.given.one("--tool-name")
         self._answers: asyncio.Queue[bytes] = asyncio.Queue()
-        self._known = {name.lower() for name in _headers_of(call.spec)} | {"authorization", "cookie"}
+        at_url = call.spec.as_http()
+        self._known = {"authorization", "cookie", *(map(str.lower, at_url.headers) if at_url is not None else ())}
         self.spec = self._spec(call.spec)
 
     def _spec(self, spec: ServerSpec) -> ServerSpec:
@@ -137,11 +138,6 @@ class StandIn:
         if method == "tools/list" and self._tool is not None:
             return {"tools": [{"name": self._tool, "inputSchema": {"type": "object"}}], **done}
         return {LIST_MEMBERS[method]: [], **done} if method in LIST_MEMBERS else done
-
-
-def _headers_of(spec: ServerSpec) -> list[str]:
-    at_url: HttpSpec | None = spec.as_http()
-    return [] if at_url is None else list(at_url.headers)
 
 
 def _json(text: str) -> Any:

@@ -22,13 +22,14 @@ from mcp_conductor.errors import MethodError, TimeLimitReached, TransportError, 
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, NEWEST_HANDSHAKE
 from mcp_conductor.protocol.message import render
+from mcp_conductor.protocol.server_spec import HttpSpec
 from mcp_conductor.transport.http_client import HttpClient
 from mcp_conductor.transport.oauth_http import OAuthSteps
 
 if TYPE_CHECKING:
     from mcp_conductor.protocol.oauth_requests import AuthMethod
     from mcp_conductor.protocol.oauth_trust import Trust
-    from mcp_conductor.transport.authorization import OAuthSettings
+    from mcp_conductor.transport.authorization import Authorization, OAuthSettings
     from mcp_conductor.transport.oauth_endpoints import OAuthDiscovery
     from mcp_conductor.transport.oauth_http import OAuthHttp
 
@@ -216,6 +217,14 @@ def settings_of(given: Given, directory: str) -> "OAuthSettings":
         interactive="--no-interactive" not in given,
         refresh_token=given.one("--oauth-refresh-token"),
     )
+
+
+def authorization(spec: HttpSpec, given: Given, terminal: Terminal, http: HttpClient) -> "Authorization":
+    """What gets tokens for the server of SPEC, as the flags want it."""
+    from mcp_conductor.transport.authorization import Authorization
+
+    version, settings = spec.protocol or NEWEST_HANDSHAKE.version, settings_of(given, terminal.directory)
+    return Authorization(server_url=spec.url, http=http, version=version, settings=settings, show=terminal.say)
 
 
 def _client_auth(given: Given) -> "AuthMethod | None":

@@ -70,7 +70,9 @@ def plan(given: Given, terminal: Terminal) -> CallPlan:
         methods.check_none(given)
     else:
         methods.check(method, given)
-    _check_output(given.one("--output"), terminal)
+    output = given.one("--output")
+    if output is not None and (output in ("", "-") or os.path.isdir(os.path.join(terminal.directory, output))):
+        raise UsageError(f"--output takes the name of a file, not {output!r}")
     load_plugins(given, terminal)
     return common_plan(given, terminal, target(given, terminal, program=given.program))
 
@@ -110,12 +112,6 @@ def _script(given: Given, terminal: Terminal) -> Script | None:
     from mcp_conductor.cli.commands.mcp_cli.script_lines import read_script
 
     return Script(read_script(os.path.join(terminal.directory, os.path.expanduser(file)), file))
-
-
-def _check_output(file: str | None, terminal: Terminal) -> None:
-    """Refuse what cannot be a file before anything is called."""
-    if file is not None and (file in ("", "-") or os.path.isdir(os.path.join(terminal.directory, file))):
-        raise UsageError(f"--output takes the name of a file, not {file!r}")
 
 
 def run_time(given: Given) -> float:

@@ -205,10 +205,13 @@ class ScriptRun:
         except (ReaderGone, _FailFast):
             pass
         except TransportError as error:
-            self._lose(error)
+            for line in self._open.values():  # the server is gone
+                self._answer(line.id, {"error": self._told(error)})
             raise
         finally:
-            await self._end_background()
+            for task in self._background:
+                task.cancel()
+            await asyncio.gather(*self._background, return_exceptions=True)
         return self._code
 
     async def _all_lines(self, session: Session) -> None:
@@ -350,19 +353,9 @@ class ScriptRun:
         if self._code != OK and "--fail-fast" in self._plan.given:
             self._stop.set()
 
-    def _lose(self, error: TransportError) -> None:
-        """Answer all open lines: the server is gone."""
-        for line in self._open.values():
-            self._answer(line.id, {"error": self._told(error)})
-
     async def _stopped(self) -> None:
         await self._stop.wait()
         raise _FailFast
-
-    async def _end_background(self) -> None:
-        for task in self._background:
-            task.cancel()
-        await asyncio.gather(*self._background, return_exceptions=True)
 
     async def _show(self, incoming: Incoming) -> None:
         self._print(event_of(incoming))

@@ -11,7 +11,6 @@ from mcp_conductor.cli.flags.values import number
 from mcp_conductor.cli.output.terminal import Terminal
 from mcp_conductor.cli.process.interruptible import serve_until_cancelled
 from mcp_conductor.errors import UsageError
-from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE
 from mcp_conductor.protocol.server_spec import HttpSpec, origin
 from mcp_conductor.proxy.http_proxy import HttpProxy
 from mcp_conductor.recording.http_sessions import HttpSessions
@@ -21,8 +20,6 @@ from mcp_conductor.server.http.accepting import accepting
 from mcp_conductor.server.http.admission import Admission, is_loopback
 from mcp_conductor.server.http.serving import GRACE_SECONDS, listen, url_of
 from mcp_conductor.transport import Authorize
-from mcp_conductor.transport.authorization import Authorization
-from mcp_conductor.transport.http_client import HttpClient
 
 if TYPE_CHECKING:
     from mcp_conductor.proxy.spoiling import Spoiling
@@ -48,8 +45,16 @@ async def pass_to_url(
     with closing(listen(transport)) as listener, closing(begin()) as writer:
         address, port = listener.getsockname()[:2]
         admission = Admission(transport.host, address, transport.allowed_hosts)
-        authorize = _authorize(spec, given, terminal) if "--oauth" in given else None
-        kind = HttpProxy if spoiling is None else _faulty(spoiling)
+        authorize: Authorize | None = None
+        if "--oauth" in given:
+            from mcp_conductor.cli.commands.mcp_cli.oauth import authorization
+
+            authorize = partial(authorization, spec, given, terminal)
+        kind: Callable[..., HttpProxy] = HttpProxy
+        if spoiling is not None:
+            from mcp_conductor.proxy.faulty_http import FaultyHttpProxy
+
+            kind = partial(FaultyHttpProxy, spoiling=spoiling)
         proxy = kind(spec, HttpSessions(writer), admission, authorize=authorize, complain=terminal.say)
         where = url_of(transport, port).removesuffix(transport.path) + proxy.path
 
@@ -77,24 +82,3 @@ def _insist_on_another(spec: HttpSpec, transport: TransportConfig) -> None:
             f"{spec.url} is the address to listen on: requests would come back",
             hint="choose another port with --port; without it, any that is free is taken",
         )
-
-
-def _faulty(spoiling: "Spoiling") -> Callable[..., HttpProxy]:
-    from mcp_conductor.proxy.faulty_http import FaultyHttpProxy
-
-    return partial(FaultyHttpProxy, spoiling=spoiling)
-
-
-def _authorize(spec: HttpSpec, given: Given, terminal: Terminal) -> Authorize:
-    from mcp_conductor.cli.commands.mcp_cli.oauth import settings_of
-
-    def authorize(http: HttpClient) -> Authorization:
-        return Authorization(
-            server_url=spec.url,
-            http=http,
-            version=spec.protocol or NEWEST_HANDSHAKE.version,
-            settings=settings_of(given, terminal.directory),
-            show=terminal.say,
-        )
-
-    return authorize

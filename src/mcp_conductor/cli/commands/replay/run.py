@@ -32,22 +32,19 @@ if TYPE_CHECKING:
 def run(given: Given, terminal: Terminal) -> int:
     """Serve until we are told to stop: the exit code."""
     given = read_secrets(given, terminal)
-    file, words = _file_and_server(given)
+    if not given.words:
+        raise UsageError("no recording is given", hint="conductor replay FILE")
+    file, words = given.words[0], (*given.words[1:], *given.after)
     transport, asks = served_transport(given, 0), given.one("--miss") == "upstream"
     if not asks:
         _refuse_server(given, words)
     replay = Replay(file, given, terminal, real_time=given.one("--timing") == "real")
     if asks:
-        replay.ask_upstream(Given(words, _without_serving(given), (), given.program))
+        about_clients = {flag.name for flag in serving_flags("")}
+        values = {name: texts for name, texts in given.values.items() if name not in about_clients}
+        replay.ask_upstream(Given(words, values, (), given.program))
     hold_standard_streams()
     return run_interruptibly(replay.serve(transport))
-
-
-def _file_and_server(given: Given) -> tuple[str, tuple[str, ...]]:
-    """The recording, and the words of the server."""
-    if not given.words:
-        raise UsageError("no recording is given", hint="conductor replay FILE")
-    return given.words[0], (*given.words[1:], *given.after)
 
 
 def _refuse_server(given: Given, words: tuple[str, ...]) -> None:
@@ -56,12 +53,6 @@ def _refuse_server(given: Given, words: tuple[str, ...]) -> None:
         hint = "with --miss upstream, words after FILE are the server that is asked"
         raise UsageError(f"conductor replay takes one recording, and {words[0]!r} is one word more", hint=hint)
     given.refuse(OF_UPSTREAM, "is about a server to ask", hint="add --miss upstream")
-
-
-def _without_serving(given: Given) -> "dict[str, list[str]]":
-    """The flags that are GIVEN, but for those about clients."""
-    about_clients = {flag.name for flag in serving_flags("")}
-    return {name: texts for name, texts in given.values.items() if name not in about_clients}
 
 
 class Replay:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_conductor.cli.commands.serve.flags import EXAMPLES, FLAGS
 from mcp_conductor.cli.flags import Given, check_flags, parse
 from mcp_conductor.cli.flags.help import help_page
-from mcp_conductor.cli.flags.shared import exit_codes, load_named_plugins, transport_of
+from mcp_conductor.cli.flags.shared import exit_codes, load_named_plugins, named_file, transport_of
 from mcp_conductor.cli.flags.values import number
 from mcp_conductor.cli.output.terminal import Terminal, hold_standard_streams, print_to_stderr
 from mcp_conductor.cli.process.program import output_form, run_program, version_line
@@ -128,12 +128,8 @@ def _is_json(path: str, given: Given, terminal: Terminal) -> bool | None:
 
 
 def _path(given: Given, terminal: Terminal, program: str) -> str:
-    named = [*given.words, *given.after, *given.all("--config")]
-    if not named:
-        raise UsageError("no config file is given", hint=f"{program} FILE")
-    if len(named) > 1:
-        raise UsageError(f"{len(named)} config files are given, but only one can be used: {', '.join(named)}")
-    return named[0] if os.path.isabs(named[0]) else os.path.relpath(os.path.join(terminal.directory, named[0]))
+    file = named_file(given, "config", f"{program} FILE")
+    return file if os.path.isabs(file) else os.path.relpath(os.path.join(terminal.directory, file))
 
 
 def _again(given: Given, terminal: Terminal, program: str) -> "ServerConfig":
