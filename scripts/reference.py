@@ -44,6 +44,14 @@ CALLED = {"add": {"name": "add", "outputSchema": {"type": "object", "required": 
 # A line of a docstring: what is expected, what comes, and `passes` or the message; at least two spaces in between.
 EXAMPLE = re.compile(r"((?:match:|\{).*?) {2,}(\S.*?) {2,}(\S.*)")
 CANNOT_RUN = "could not run: a bad flag or file, nothing to run, a report that could not be written"
+CHECK_CODES = (
+    "130, 143 or 129: a signal ended it, whatever it had found",
+    "2: a bad flag or file, a report that could not be written, or nothing was checked",
+    "3: the server, or the client under test, could not be started or reached, or refused the opening",
+    "1: a MUST is broken and not expected to be, or the server went away, even if little else could be checked",
+    "2: less than half of the checks could be carried out",
+    "0: none of these; warnings, broken SHOULDs and what is expected to fail change nothing",
+)
 KINDS = {
     "usage": "a bad flag or file",
     "server": "the server could not be reached, or went away",
@@ -180,6 +188,9 @@ def exit_codes() -> str:
         "A code says what happened, never how it is worded. The console and every report say the same.",
         "\n".join(lines),
         "`conductor serve` and `conductor bridge`, which are asked to stop by a signal, end with 0 then.",
+        "## Which code a check ends with",
+        "Where several fit `conductor check`, it is the first of these that is true:",
+        "\n".join(f"{number}. {each}" for number, each in enumerate(CHECK_CODES, 1)),
         "## When a program cannot go on",
         "\n".join(kinds),
     ]

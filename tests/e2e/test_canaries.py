@@ -41,6 +41,7 @@ WORDS = {
         "Secret",
         "Oauth",
         "Basic",
+        "Inherited",
         "Login",
     )
 }
@@ -130,7 +131,7 @@ def written(tmp_path_factory, request):
     url += f"?q={quote(SECRETS['Query'], safe='')}"
     basic = b64encode(f"me:{SECRETS['Basic']}".encode()).decode()
     # A server says the secrets of all; so all of them are given to each program.
-    environment = {name.upper(): secret for name, secret in SECRETS.items()}
+    environment = {name.upper(): secret for name, secret in SECRETS.items() if name != "Inherited"}
     headers = {f"X-{name}": SECRETS[name] for name in ("Header", "ConfigHeader")}
     started = {"command": parrot[0], "args": list(parrot[1:]), "env": environment}
     entries = {
@@ -177,6 +178,7 @@ def written(tmp_path_factory, request):
         "cli-ascii": (*MCP_CLI, *parrot, *call, *known, "-e", "PYTHONUTF8=1", "--record", "r.jsonl"),
     }  # fmt: skip
     surroundings = {**os.environ, "PYTHONPATH": str(SERVERS), "NO_COLOR": "1"}
+    surroundings["INHERITED_API_KEY"] = SECRETS["Inherited"]
     surroundings.pop("CI", None)
     # A browser, and a user who agrees.
     browser = f"{sys.executable} {fake_browser.__file__} %s"

@@ -69,6 +69,32 @@ def test_a_refused_handshake_is_the_servers_error(cli, serve):
     assert "initialize was answered with error -32000: licence expired" in run.err
 
 
+@pytest.mark.parametrize("choice", ["handshake", "auto"])
+def test_an_error_without_an_id_is_the_answer_to_the_opening(cli, serve, choice):
+    server = serve("""
+        while True:
+            hear()
+            say({"id": None, "error": {"code": -32000, "message": "licence expired"}})
+    """)
+    run = cli(*server, *INFO, "--protocol", choice)
+    assert run.code == 2
+    assert "the answer to initialize has no id" in run.err
+    assert "initialize was answered with error -32000: licence expired" in run.err
+
+
+def test_an_error_without_an_id_is_no_answer_to_a_later_request(cli, serve):
+    server = serve("""
+        hello(tools={})
+        while "id" not in (request := hear()):
+            pass
+        say({"id": None, "error": {"code": -32700, "message": "what?"}})
+        result(request, {"tools": []})
+        hear()
+    """)
+    run = cli(*server, "--method", "tools/list")
+    assert (run.code, json.loads(run.out)) == (0, {"tools": []})
+
+
 def test_a_server_that_knows_neither_opening_is_reported_with_its_answer_to_initialize(cli, serve):
     run = cli(*serve("serve({})"), *INFO)
     assert run.code == 2

@@ -125,3 +125,26 @@ def test_a_badge_of_a_server_that_cannot_be_started_shows_no_grade(tmp_path):
     done = prefork.run([*CONDUCTOR, *words], cwd=tmp_path, capture_output=True, check=False, timeout=60)
     assert done.returncode == 3
     assert "no grade" in (tmp_path / "grade.svg").read_text()
+
+
+REFUSES = """
+import json, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    error = {"code": -32000, "message": "missing OBSIDIAN_API_KEY"}
+    if "id" in request:
+        print(json.dumps({"jsonrpc": "2.0", "id": KEPT, "error": error}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("kept", ["None", "request['id']"])
+def test_a_server_that_refuses_to_begin_says_why_whatever_the_id_of_its_answer(reports, words, kept):
+    server = [sys.executable, "-c", REFUSES.replace("KEPT", kept)]
+    code, _, report, _ = reports(*words, "--timeout", "20s", server=server)
+    assert code == 3
+    (outcome,) = report["outcomes"]
+    message = outcome["findings"][0]["message"]
+    assert message == "initialize was answered with error -32000: missing OBSIDIAN_API_KEY"
+    assert (outcome["status"], outcome["cause"]) == ("errored", "server")
+    assert "grade" not in report.get("metrics", {})

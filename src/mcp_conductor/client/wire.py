@@ -23,6 +23,7 @@ from mcp_conductor.protocol.transcript import SIDES, Transcript
 from mcp_conductor.transport import Transport
 
 MOST_COMPLAINTS = 1000  # about the messages of one batch
+_OPENINGS = ("initialize", "server/discover")
 _FIRST_FRAMES = 4  # of a flood: what was asked, and some of what came instead of an answer
 
 
@@ -61,6 +62,7 @@ class Wire:
         self._intake = Intake(self._loop, self._set_busy)
         self._end: asyncio.Future[str] = self._loop.create_future()
         self._budgets = budgets
+        self._begun = False  # the opening was answered with a result, or something else was said
         self._unasked = self._unasked_bytes = 0  # messages since the last answer to a request of ours
         self._unasked_from = 0  # the first frame after that answer
         self.flood: Flooded | None = None  # how the server said far more than it was asked, if it did
@@ -130,6 +132,7 @@ class Wire:
 
     def _send(self, message: Message) -> float:
         """Send MESSAGE: the time of it."""
+        self._begun = self._begun or message.method not in _OPENINGS
         # First the server gets its work, then we do our book-keeping; no reply is heard before we return to the loop.
         heads: list[tuple[str, int | None]] = []
         self._heads = heads
@@ -252,6 +255,8 @@ class Wire:
     def _take(self, message: Message, now: float, *, quiet: bool = False) -> None:
         if message.problem is not None and not quiet:
             self.note(complaint(message, self.redact))
+        if not self._begun:
+            message = self._of_the_opening(message)
         exchange = self._ledger.heard(message, now)
         if exchange is not None:
             self._unasked = self._unasked_bytes = 0
@@ -305,6 +310,15 @@ class Wire:
         if stop is not None:
             stop()
 
+    def _of_the_opening(self, message: Message) -> Message:
+        """MESSAGE; an error without an id as the answer to the opening, since nothing else was said."""
+        self._begun = message.kind == "result"
+        waiting = self._ledger.open_requests()
+        if message.kind != "error" or message.id is not None or not waiting:
+            return message
+        self.note(f"the answer to {waiting[0].method} has no id")
+        return message._replace(id=waiting[0].id)
+
     def _take_notification(self, message: Message) -> None:
         request = self._ledger.request_of(message) if message.method == "notifications/progress" else None
         if request is not None:
@@ -345,7 +359,7 @@ class Wire:
         self._transport.abandon(request.id)
         # basic/utilities/cancellation: initialize is never cancelled; server/discover may have met an old server.
         by_closing = self._transport.cancels_by_closing and not self._dialect.handshake
-        if request.method not in ("initialize", "server/discover") and not by_closing:
+        if request.method not in _OPENINGS and not by_closing:
             params = {"requestId": request.id, "reason": reason}
             self.send(build(compose("notifications/cancelled", params)))
 

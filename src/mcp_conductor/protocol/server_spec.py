@@ -4,6 +4,7 @@ A server in our own process is reached without either (`in_process_spec`). All o
 what others add; no other module asks which of them it has.
 """
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any, ClassVar, TypeGuard
@@ -13,6 +14,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.budgets import DEFAULT, Budgets
 from mcp_conductor.text.redaction import (
     REDACTED,
+    inherited_secrets,
     secrets_of_environment,
     secrets_of_headers,
     secrets_of_url,
@@ -124,7 +126,8 @@ class StdioSpec(ServerSpec):
         return {**named, **words, **({"cwd": self.cwd} if self.cwd else {}), **hidden({"env": self.env})}
 
     def secrets(self) -> list[str]:
-        return [*secrets_of_environment(self.env), *secrets_of_words(self.command)]
+        inherited = {name: value for name, value in os.environ.items() if name not in self.env}
+        return [*secrets_of_environment(self.env), *secrets_of_words(self.command), *inherited_secrets(inherited)]
 
     def starting_within(self, seconds: float, /) -> "StdioSpec":
         return self if self.startup_timeout is not None else replace(self, startup_timeout=seconds)

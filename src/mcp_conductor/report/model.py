@@ -53,6 +53,7 @@ class Finding:
     hint: str | None = None
     warning: bool = False  # worth knowing, but not a failure
     whole: bool = False  # it says no more than the others, but has the two documents that they are about
+    beside: tuple[Any, ...] = ()  # of a check: other messages that prove it, or parts of them
     said: tuple[int, int] | None = None  # the first line of `wire` that it may be about, and the one after the last
     framed: tuple[int, int] | None = None  # the same of `frames`
 
@@ -82,6 +83,7 @@ class Outcome:
     severity: str | None = None  # critical, major or minor, of a check
     framework: str | None = None  # of a check: whose fault it is, such as "TypeScript SDK 1.32.2"; not counted then
     version: str | None = None  # of a check in several revisions: the one that it is about
+    elsewhere: bool = False  # of a check: found in what others said, so that it does not come again without these
     side: Literal["server", "client"] | None = None  # of a check of both sides: whose requirement it is
     findings: tuple[Finding, ...] = ()
     reason: str | None = None  # why it was skipped or not run, or why it was expected to fail

@@ -6,13 +6,13 @@ import json
 def assert_proven(outcome):
     """Assert that each finding of OUTCOME is proven by the message that it blames, and by no stranger to it."""
     for finding in outcome.findings:
-        if finding.said is None and outcome.group == "auth-client":
-            continue  # it blames requests for a token, which are no messages
         assert finding.said is not None, (outcome.id, finding)
         proof = outcome.wire[slice(*finding.said)]
         assert proof, (outcome.id, finding)
         said = [(line[:4], _read(line[4:])) for line in proof]
         assert {arrow for arrow, _ in said} <= {"--> ", "<-- "}, (outcome.id, proof)
+        if outcome.group == "auth-client":  # it blames requests for a token
+            assert any(line[4:].startswith(("GET /", "POST /")) for line in proof), proof
         blamed = finding.actual
         if isinstance(blamed, dict) and "jsonrpc" in blamed:
             assert any(_holds(message, blamed) for _, message in said), (outcome.id, finding, proof)

@@ -206,6 +206,24 @@ async def test_a_server_that_breaks_one_rule_is_told_which(tmp_path, verdicts_of
         assert (failed(outcomes), outcomes[name].status) == (set(), "warned")
 
 
+META_OF = {
+    "a result": "def call_tool(self, params): return {**super().call_tool(params), '_meta': META}",
+    "a content block": "def call_tool(self, params): return {'content': [{'type': 'text', 'text': 'a', '_meta': META}]}",
+    "a listed tool": "tools = [{**Plain.tools[0], '_meta': META}]",
+}
+
+
+@pytest.mark.parametrize(
+    ("where", "value"), [*((where, []) for where in META_OF), ("a result", None), ("a result", "x")]
+)
+async def test_a_meta_that_is_no_object_is_found_wherever_it_is(tmp_path, verdicts_of, failed, where, value):
+    server = broken(tmp_path, "Plain", META_OF[where].replace("META", repr(value)))
+    outcomes = await verdicts_of(server, "2025-11-25", only=("base-meta-key-format-server",))
+    assert failed(outcomes) == {"base-meta-key-format-server"}
+    (found,) = {each.message for each in outcomes["base-meta-key-format-server"].findings}
+    assert found.startswith("_meta is ")
+
+
 LOGS = {"logging-capability-declared"}  # what is said in these messages is not declared either
 FOUND = {
     "base-invalid-params-server": {"tools-call-missing-name"},  # which says more, and stands for it

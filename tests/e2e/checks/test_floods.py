@@ -116,7 +116,7 @@ def test_a_server_that_floods_its_stdout_is_stopped_and_that_is_told_once(tmp_pa
     assert [each["id"] for each in told] == ["base-response-once-server"]
     assert 2 <= len(told[0]["wire"]) <= 4
     assert kilobytes < 256_000
-    assert report["seconds"] < 30
+    assert report["seconds"] < 60
 
 
 def test_where_the_flood_has_no_requirement_the_run_says_why_it_is_no_check(tmp_path):
@@ -180,7 +180,8 @@ def checked_whole(directory, *words):
     # Its parent is a small process: the memory of a child counts from its fork.
     measure = "import resource, subprocess, sys; subprocess.run(sys.argv[1:]); "
     measure += "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)"
-    command = [*CONDUCTOR, "check", "-q", "--report", "json:out.json", *words]
+    # A flood is known by its size. On a busy machine that takes longer than a short time-out.
+    command = [*CONDUCTOR, "check", "-q", "--timeout", "10s", "--report", "json:out.json", *words]
     done = subprocess.run(
         [sys.executable, "-c", measure, *command], cwd=directory, capture_output=True, text=True, check=True
     )

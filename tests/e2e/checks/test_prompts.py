@@ -35,6 +35,7 @@ async def test_all_kinds_of_content_are_fine(serve, content):
         ("prompts-item-name", NEW, "prompts.append({'description': 'nameless'})"),
         ("prompts-item-name", NEW, "prompts.append(prompt)"),
         ("prompts-item-optional", NEW, "prompt['description'] = 7"),
+        ("prompts-item-optional", NEW, "methods['prompts/get'] = lambda params: {**get(params), 'description': 5}"),
         ("prompts-item-optional", NEW, "prompt['arguments'].append({'description': 'nameless'})"),
         (
             "prompts-listchanged-needs-capability",

@@ -86,8 +86,8 @@ ODD_AFTERWARDS = """
     def take(self, message):
         method = message.get("method") if isinstance(message, dict) else None
         self.odd = getattr(self, "odd", False) or (method == "notifications/initialized" and "params" in message)
-        if self.odd and message.get("id") == "conductor-id":
-            message = {**message, "id": "another"}
+        if self.odd and method == "tools/call":
+            message = {**message, "params": {"name": "look", **message["params"]}}
         super().take(message)
     """
 
@@ -95,7 +95,7 @@ ODD_AFTERWARDS = """
 async def test_what_another_probe_left_behind_is_no_finding(verdicts_of, tmp_path):
     outcomes = await verdicts_of(broken(tmp_path, "Plain", ODD_AFTERWARDS))
     assert outcomes["lifecycle-initialized-accepted-server"].status == "passed"
-    assert outcomes["base-response-id-echo-server"].status == "passed"
+    assert outcomes["base-invalid-params-server"].status == "passed"
 
 
 OLD_AFTER_HALF_A_REQUEST = """
@@ -135,7 +135,7 @@ def test_a_server_that_cannot_run_twice_is_checked_as_far_as_one_process_shows(t
     outcomes = outcomes_of(server)
     assert {each["status"] for each in outcomes.values()} <= {"passed", "skipped", "warned"}
     assert outcomes[seen]["status"] == "passed"
-    assert outcomes["base-response-id-echo-server"]["reason"].startswith("another session could not be opened: ")
+    assert outcomes["base-utf8-server"]["reason"].startswith("another session could not be opened: ")
 
 
 def test_a_server_that_cannot_run_twice_has_no_grade(tmp_path):

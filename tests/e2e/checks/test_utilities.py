@@ -76,6 +76,8 @@ BROKEN = [
     ("completion-max-100", V4, COMPLETES + 'COMPLETION = {"values": ["x"] * 101}'),
     ("completion-max-100", "2024-11-05", COMPLETES + 'CAPABILITIES = {"prompts": {}}; COMPLETION = {"values": ["x"] * 101}'),
     ("completion-total-hasmore", V4, COMPLETES + 'COMPLETION = {"values": [], "total": "1"}'),
+    ("completion-total-hasmore", V4, COMPLETES + 'COMPLETION = {"values": [], "total": -5}'),
+    ("completion-total-hasmore", V4, COMPLETES + 'COMPLETION = {"values": [], "total": 1.5}'),
     ("completion-context-server", V4, COMPLETES + 'fits = lambda params: "context" not in params'),
     ("completion-not-supported-32601", V4, 'METHODS["completion/complete"] = lambda params: refuse(-32602)'),
     ("completion-invalid-ref", V4, COMPLETES + "fits = lambda params: True"),

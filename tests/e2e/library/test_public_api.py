@@ -27,16 +27,16 @@ JSON = {
 INNER = {
     f"Session.{member}"
     for member in (
-        "__init__", "answer_with", "assume", "avoid_ids", "client_capabilities", "compose", "declare_extension", "exchange_later", "forget", "ids_starting_at",
+        "__init__", "answer_with", "assume", "avoid_ids", "client_capabilities", "compose", "declare_extension", "exchange_later", "flood", "forget", "ids_starting_at",
         "lacks_tools", "open_stream", "ask_for_log", "pass_on", "progress_for", "reply_to", "send", "settle",
     )
 } | {"Bridge.secrets", "Subscription.__init__", "Subscription.over", "Subscription.hears", "Subscription.heard", "SyncSession.__init__", "SyncSubscription.__init__"} | {
     # What a plugin is given, and does not make.
     "SpoiledReply.__init__", "SpoiledReply.changed", "SpoiledReply.garbled", "SpoiledReply.leaves", "SpoiledReply.truncates",
     "Call.__init__", "Field.__init__", "Field.member", "Field.root",
-    "Outcome.__init__", "Probe.__init__", "Probe.again", "Probe.once", "Probe.anew", "Probe.apart", "Probe.beside", "Probe.dialect",
+    "Outcome.__init__", "Probe.__init__", "Probe.again", "Probe.once", "Probe.anew", "Probe.apart", "Probe.beside", "Probe.dialect", "Probe.ended_sessions",
     "Probe.harmless", "Probe.never_cancel", "Probe.unanswered", "Probe.http", "Probe.odd", "Probe.patience", "Probe.reachable", "Probe.reply_to", "Probe.served", "Probe.settled",
-    "Probe.spec", "Probe.unopened", "Record.__init__", "Record.some_results", "Record.traits", "Transcript.decoded", "Transcript.read", "Transcript.spoken", "Report.__init__", "Scope.__init__", "Script.__init__", "Script.answered", "Script.next_key", "Script.steps",
+    "Probe.spec", "Probe.taken_on", "Probe.unopened", "Probe.write", "Record.__init__", "Record.some_results", "Record.traits", "Transcript.decoded", "Transcript.read", "Transcript.spoken", "Report.__init__", "Scope.__init__", "Script.__init__", "Script.answered", "Script.next_key", "Script.steps",
 }  # fmt: skip
 # Of every error: how its surroundings get into it. Of every spec: what our own modules ask it.
 INNER_EVERYWHERE = {"tell_with"}

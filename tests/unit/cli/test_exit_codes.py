@@ -46,6 +46,24 @@ def test_the_code_of_a_report(given, code):
     assert code_of(given) == code
 
 
+LITTLE = {"ungraded": "--only", "unseen": "less than half of the checks could be carried out"}
+
+
+@pytest.mark.parametrize(
+    ("statuses", "metrics", "code"),
+    [
+        (("passed", "failed", "skipped"), LITTLE, FAILED),
+        (("passed", "errored"), LITTLE, FAILED),
+        (("passed", "warned", "skipped"), LITTLE, COULD_NOT_RUN),
+        (("passed", "warned", "skipped"), {"ungraded": "--only"}, OK),
+        (("skipped",), {}, COULD_NOT_RUN),
+    ],
+)
+def test_a_broken_must_comes_before_how_much_a_check_saw(statuses, metrics, code):
+    checked = Report(kind="check", target="a", outcomes=tuple(map(outcome, statuses)), metrics=metrics)
+    assert code_of(checked) == code
+
+
 @pytest.mark.parametrize("statuses", [("warned",), ("warned", "passed")])
 def test_warnings_of_tests_are_failures_if_one_is_strict(statuses):
     assert code_of(report(*statuses)) == OK

@@ -136,7 +136,7 @@ def verify(entries):
     alignment = Alignment(began=BEGAN, now=BEGAN)
     playing = play(server, dialogue, flows(dialogue), alignment=alignment, timeout=0.2, redactor=Redactor())
     played = asyncio.run(asyncio.wait_for(playing, 20))
-    ending = Ending.of([entry.frame for entry in entries])
+    ending = Ending.of(entry.frame for entry in entries)
     assert list(Verification(dialogue, ending, played, alignment=alignment, ignored=[], group="odd.jsonl").outcomes())
     assert not [line for line in told if "failed: " in line]  # of an exception in the server
 

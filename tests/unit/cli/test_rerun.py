@@ -14,8 +14,8 @@ from mcp_conductor.report.model import Outcome
 NAME = "tools-item-name"
 
 
-def shown(status="failed", name=NAME, versions=("2025-06-18", "2025-11-25")) -> InRevisions:
-    outcome = Outcome(id=name, title="t", group="tools", status=status, level="MUST")
+def shown(status="failed", name=NAME, versions=("2025-06-18", "2025-11-25"), **more) -> InRevisions:
+    outcome = Outcome(id=name, title="t", group="tools", status=status, level="MUST", **more)
     return InRevisions(outcome, versions)
 
 
@@ -44,6 +44,12 @@ def test_the_line_names_the_same_server_and_the_requirement_alone(argv, expected
     words = again(*argv)
     assert words == ["conductor", "check", *expected]
     assert parse(words[2:], FLAGS).words == parse(argv, FLAGS).words
+
+
+@pytest.mark.parametrize(("argv", "expected"), [([], []), (["--only", "base"], ["--only", "base"])])
+def test_what_came_up_in_other_checks_is_looked_for_in_all_that_were_asked_for(argv, expected):
+    _, _, line = next_lines(parse([*argv, "--", "s"], FLAGS), [shown(elsewhere=True)]).splitlines()
+    assert shlex.split(line) == ["conductor", "check", *expected, "-vv", "--", "s"]
 
 
 def test_secrets_are_left_out():

@@ -11,6 +11,7 @@ import pytest
 from mcp_conductor.text.redaction import (
     REDACTED,
     Redactor,
+    inherited_secrets,
     masked,
     masked_by_name,
     secrets_by_name,
@@ -374,3 +375,38 @@ def test_a_plain_word_is_no_secret_where_the_name_says_what_is_chosen(name, valu
     assert secrets_of_environment({name: value}) == []
     assert secrets_by_name({name: value}) == []
     assert secrets_of_environment({name: "x7Kq9-long-secret"}) == ["x7Kq9-long-secret"]
+
+
+INHERITED = "x7Kq9-long-secret"
+
+
+@pytest.mark.parametrize("name", [*SECRET_NAMES.split(), "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "VAULT_SECRET_ID"])
+def test_what_a_variable_of_ours_is_named_for_is_a_secret(name):
+    assert inherited_secrets({name: INHERITED, "PATH": "/usr/bin"}) == [INHERITED]
+
+
+@pytest.mark.parametrize(
+    "value", ["", "1", "true", "hunter2", "resources", "read-only", "none", "Secret", "tools,prompts"]
+)
+def test_a_short_value_or_a_plain_word_that_was_not_given_to_us_stays_readable(value):
+    assert inherited_secrets({"API_TOKEN": value}) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SSH_AUTH_SOCK", "/tmp/ssh-x7Kq9/agent.12"),
+        ("XAUTHORITY", "/root/.Xauthority"),
+        ("PASSWORD_STORE_DIR", "/home/anna/.passwords"),
+        ("DBUS_SESSION_BUS_ADDRESS", "unix:path=/run/user/1000/bus"),
+        ("AUTH_URL", "https://login.example/a1"),
+        ("TOKEN_TTL", "86400000"),
+    ],
+)
+def test_where_something_is_or_how_much_is_no_secret(name, value):
+    assert inherited_secrets({name: value}) == []
+
+
+def test_a_password_in_the_url_of_any_variable_is_a_secret():
+    assert "hunter-2wo" in inherited_secrets({"DATABASE_URL": "postgres://u:hunter-2wo@host/db"})
+    assert inherited_secrets({"MAIL": "anna@example.com", "GIT_REPO": "git@example.com:a/b"}) == []

@@ -68,7 +68,9 @@ def ids_are_never_used_again(record: ClientRecord) -> Iterator[Finding]:
     for connection in record.connections:
         # Without a count: the same mistake in another scenario is the same finding.
         for message in connection.reused_ids:
-            yield fault(f"several requests of one session have the id {compact(message.id)}", message.raw, path="id")
+            first = next(each.raw for each in connection.requests() if each.id == message.id)
+            told = f"several requests of one session have the id {compact(message.id)}"
+            yield fault(told, message.raw, path="id", beside=[first])
     seen(record.requests(), "the client sent no request")
 
 
@@ -76,15 +78,16 @@ def ids_are_never_used_again(record: ClientRecord) -> Iterator[Finding]:
 def ids_differ_from_those_that_wait(record: ClientRecord) -> Iterator[Finding]:
     """Look at every request: no other open request has its id."""
     for connection in record.connections:
-        waiting: set[Any] = set()
+        waiting: dict[Any, Message] = {}
         for _, source, message in connection.transcript.spoken():
             key = (type(message.id).__name__, message.id)
             if source == "client" and message.kind == "request":
                 if key in waiting:
-                    yield fault(f"two open requests have the id {compact(message.id)}", message.raw, path="id")
-                waiting.add(key)
+                    told = f"two open requests have the id {compact(message.id)}"
+                    yield fault(told, message.raw, path="id", beside=[waiting[key].raw])
+                waiting[key] = message
             elif source == "server" and message.kind in ("result", "error"):
-                waiting.discard(key)
+                waiting.pop(key, None)
     seen(record.requests(), "the client sent no request")
 
 

@@ -18,6 +18,7 @@ from mcp_conductor.checks.harness.scenario import HANDSHAKES, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import ScriptCall, ServerScript
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import HANDSHAKE, META
+from mcp_conductor.protocol.message import Message
 from mcp_conductor.report.model import Finding
 
 _THINKING_SECONDS = 0.7
@@ -140,14 +141,15 @@ def quiet_until_initialized(record: ClientRecord) -> Iterator[Finding]:
     """Delay the answer to initialize: meanwhile the client sends no request except ping."""
     if "thought" not in record.moments and not record.recorded:
         raise NotSeen("the client did not wait for the answer to initialize")
-    asked = False
+    asked: Message | None = None
     for _, source, message in record.connection.transcript.spoken():
         if source == "server" and message.kind == "result" and asked:
             return
         if source == "client" and message.kind == "request":
             if asked and message.method != "ping":
-                yield fault(f"{message.method} was sent before initialize was answered", message.raw)
-            asked = asked or message.method == "initialize"
+                told = f"{message.method} was sent before initialize was answered"
+                yield fault(told, message.raw, beside=[asked.raw])
+            asked = asked or (message if message.method == "initialize" else None)
 
 
 @watched("lifecycle-version-client-supported", scenario="plain")

@@ -122,7 +122,7 @@ def messages_are_posted(record: ClientRecord) -> Iterator[Finding]:
             yield fault("the body of a POST is not one message", excerpt(message.text))
     for request in record.http:
         if request.path == record.endpoint and request.method not in ("POST", "GET", "DELETE") and request.body:
-            yield fault(f"a message was sent by {request.method}", str(request))
+            yield fault(f"a message was sent by {request.method}", str(request), beside=[request])
 
 
 @watched("http-accept-header-client", recorded="messages")
@@ -132,7 +132,9 @@ def both_kinds_of_answers_are_accepted(record: ClientRecord) -> Iterator[Finding
         missing = [kind for kind in (_JSON, _EVENTS) if kind not in _types(request, "accept")]
         if missing:
             yield fault(
-                f"the Accept header of {request} does not list {' and '.join(missing)}", request.header("accept")
+                f"the Accept header of {request} does not list {' and '.join(missing)}",
+                request.header("accept"),
+                beside=[request],
             )
 
 
@@ -141,7 +143,9 @@ def bodies_are_json(record: ClientRecord) -> Iterator[Finding]:
     """Look at every POST: its Content-Type is application/json."""
     for request, _ in _posts(record):
         if _types(request, "content-type") != [_JSON]:
-            yield fault(f"the Content-Type of {request} is not {_JSON}", request.header("content-type"))
+            yield fault(
+                f"the Content-Type of {request} is not {_JSON}", request.header("content-type"), beside=[request]
+            )
 
 
 def _gets(record: ClientRecord) -> list[HttpRequest]:
@@ -157,7 +161,9 @@ def streams_are_accepted(record: ClientRecord) -> Iterator[Finding]:
     """Look at every GET: its Accept header lists text/event-stream."""
     for request in _gets(record):
         if _EVENTS not in _types(request, "accept"):
-            yield fault(f"the Accept header of {request} does not list {_EVENTS}", request.header("accept"))
+            yield fault(
+                f"the Accept header of {request} does not list {_EVENTS}", request.header("accept"), beside=[request]
+            )
 
 
 @watched("http-get-405-tolerated-client", scenario="plain")
@@ -204,7 +210,7 @@ def the_revision_is_named(record: ClientRecord) -> Iterator[Finding]:
         raise NotSeen("the revision has no such header")
     for request in _after_opening(record):
         if request.header("mcp-protocol-version") is None:
-            yield fault(f"{request} has no MCP-Protocol-Version", dict(request.headers))
+            yield fault(f"{request} has no MCP-Protocol-Version", dict(request.headers), beside=[request])
 
 
 @scenario("older-version", revisions=(_NEWEST,), transports=HTTP)
@@ -224,7 +230,7 @@ def the_agreed_revision_is_named(record: ClientRecord) -> Iterator[Finding]:
     for request in seen(found, "the client sent no MCP-Protocol-Version"):
         said = request.header("mcp-protocol-version")
         if said != version:
-            yield fault(f"{request}: MCP-Protocol-Version is {said}, but {version} was agreed")
+            yield fault(f"{request}: MCP-Protocol-Version is {said}, but {version} was agreed", beside=[request])
 
 
 @watched("session-id-sent-client", scenario=("plain", "pages", "sparse"))
@@ -236,7 +242,8 @@ def the_session_is_named(record: ClientRecord) -> Iterator[Finding]:
         said = request.header("mcp-session-id")
         if said not in known:
             yield fault(
-                f"{request} {'has no Mcp-Session-Id' if said is None else 'has the Mcp-Session-Id of another session'}"
+                f"{request} {'has no Mcp-Session-Id' if said is None else 'has the Mcp-Session-Id of another session'}",
+                beside=[request],
             )
 
 
@@ -261,7 +268,7 @@ def lost_sessions_begin_again(record: ClientRecord) -> Iterator[Finding]:
     if not again:
         yield fault("the client did not send initialize again after 404", record.last_words() or str(lost))
     elif again[0].header("mcp-session-id") is not None:
-        yield fault("initialize was sent with the id of the lost session", dict(again[0].headers))
+        yield fault("initialize was sent with the id of the lost session", dict(again[0].headers), beside=again[:1])
 
 
 @watched("resume-priming-event-client", scenario="primed")
@@ -294,7 +301,7 @@ def streams_are_resumed(record: ClientRecord) -> Iterator[Finding]:
         yield fault("the client did not resume a stream with Last-Event-ID", record.last_words())
         return
     if request.header("last-event-id") != "kept-1":
-        yield fault("Last-Event-ID is not the id of the last event", request.header("last-event-id"))
+        yield fault("Last-Event-ID is not the id of the last event", request.header("last-event-id"), beside=[request])
 
 
 @watched("resume-retry-respected-client", scenario="broken-stream")
@@ -303,4 +310,6 @@ def retry_is_waited_for(record: ClientRecord) -> Iterator[Finding]:
     at, request = _resumption(record)
     waited = (request.at - at) * 1000
     if waited < _RETRY_MILLISECONDS * 0.9:
-        yield fault(f"the client reconnected after {waited:.0f} ms, but retry is {_RETRY_MILLISECONDS} ms")
+        yield fault(
+            f"the client reconnected after {waited:.0f} ms, but retry is {_RETRY_MILLISECONDS} ms", beside=[request]
+        )

@@ -147,7 +147,7 @@ def icons_are_fetched_without_credentials(record: ClientRecord) -> Iterator[Find
     yield from record.survived("icons with unsafe addresses", "offered")
     for request in record.http:
         if request.path.startswith(_TRAPS) and {"authorization", "cookie", "mcp-session-id"} & set(request.headers):
-            yield fault("an icon was fetched with credentials", dict(request.headers))
+            yield fault("an icon was fetched with credentials", dict(request.headers), beside=[request])
 
 
 @watched("taskc-client-tool-gating", scenario="task-tools")

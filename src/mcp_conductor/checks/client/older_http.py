@@ -68,7 +68,9 @@ def messages_go_to_the_endpoint(record: ClientRecord) -> Iterator[Finding]:
     seen(posted, "the client sent nothing")
     for request in seen([each for each in posted if not _is_streamable(each)], _NOT_SPOKEN):
         if request.path != MESSAGES or request.query != QUERY:
-            yield fault(f"a message was sent to {request.path}?{request.query}, not to {MESSAGES}?{QUERY}")
+            yield fault(
+                f"a message was sent to {request.path}?{request.query}, not to {MESSAGES}?{QUERY}", beside=[request]
+            )
 
 
 def _is_streamable(request: HttpRequest) -> bool:
@@ -87,7 +89,7 @@ def broken_requests_are_made_again(record: ClientRecord) -> Iterator[Finding]:
     again = [pair for pair in calls[1:] if pair[1].params.get("name") == first.params.get("name")]
     resumed = [each for each in record.http if each.header("last-event-id") is not None]
     for request in resumed:
-        yield fault("Last-Event-ID was sent, but streams cannot be resumed", str(request))
+        yield fault("Last-Event-ID was sent, but streams cannot be resumed", str(request), beside=[request])
     for _, message in again:
         if message.id == first.id:
             yield fault("a request was sent again with the same id", message.raw, path="id")

@@ -2,12 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.odd_messages import may_change
 from mcp_conductor.checks.engine.replies import error_code
 from mcp_conductor.checks.harness.client_record import ClientConnection, ClientRecord, seen
 from mcp_conductor.checks.harness.scenario import HANDSHAKES, PLAIN, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import ScriptCall, ServerScript
+from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND
 from mcp_conductor.protocol.message import Message, compact
 from mcp_conductor.report.model import Finding
@@ -33,10 +36,13 @@ class Pings(ServerScript):
 
 def _strange(record: ClientRecord) -> list[Message]:
     """Answers to nothing that we asked."""
-    known = {
-        (type(each.question.id), each.question.id) for connection in record.connections for each in connection.asked()
-    }
-    return [each for each in record.said if each.kind in ("result", "error") and (type(each.id), each.id) not in known]
+    known = {_key(each.question) for connection in record.connections for each in connection.asked()}
+    return [each for each in record.said if each.kind in _ANSWERS and _key(each) not in known]
+
+
+def _key(message: Message) -> tuple[bool, Id | None]:
+    """Equal for the same id only: 1 and "1" are two, 1 and 1.0 are one number in JSON."""
+    return isinstance(message.id, str), message.id
 
 
 @watched("ping-response-client", scenario="pings", recorded="conversation", follows=("base-response-id-echo-client",))
@@ -60,6 +66,8 @@ def answers_repeat_the_id(record: ClientRecord) -> Iterator[Finding]:
     """Ask with integers and with strings as ids: each question has one answer, with its id, of the same type."""
     if not record.recorded:
         record.asked()
+    elif any(may_change(each) for connection in record.connections for each in connection.questions):
+        raise NotSeen("the server used a number as an id that need not come back as it was")
     if record.recorded or record.name in _PROPER:
         for reply in _strange(record):
             told = f"an answer has the id {compact(reply.raw.get('id'))}, which no question has"
@@ -78,12 +86,15 @@ def _may_say_again(record: ClientRecord, connection: ClientConnection) -> bool:
 
 def _second_answers(connection: ClientConnection) -> Iterator[Finding]:
     left = Counter(question.id for question in connection.questions)
+    first: dict[Any, Message] = {}
     for message in connection.said:
         if message.kind in _ANSWERS and message.id in left:
             left[message.id] -= 1
             if left[message.id] < 0:
-                yield fault(f"the request {compact(message.id)} is answered a second time", message.raw, path="id")
+                told = f"the request {compact(message.id)} is answered a second time"
+                yield fault(told, message.raw, path="id", beside=[first[message.id].raw])
                 return
+            first.setdefault(message.id, message)
 
 
 @watched("base-method-not-found-client", scenario="pings", follows=("base-response-id-echo-client",))

@@ -372,7 +372,7 @@ def pages_are_not_fetched(record: ClientRecord) -> Iterator[Finding]:
     _answered_questions(record, "elicitation/create", mode="url")
     for request in record.http:
         if request.path == _PAGE:
-            yield fault("the client itself fetched the URL; only the user may open it", str(request))
+            yield fault("the client itself fetched the URL; only the user may open it", str(request), beside=[request])
 
 
 @watched("elicit-url-shown-client", scenario="questions")
@@ -380,5 +380,5 @@ def pages_are_shown(record: ClientRecord) -> Iterator[Finding]:
     """Ask for a page to be opened: a client that accepts has shown its URL."""
     found = [reply for _, reply in _results(record, "elicitation/create", mode="url") if _is_given(reply)]
     for reply in seen(found, "the client did not accept"):
-        if not any(record.origin + _PAGE in line for line in record.out + record.err):
+        if not record.printed(record.origin + _PAGE):
             yield fault("the client accepted, but did not show the URL to the user", reply.raw)

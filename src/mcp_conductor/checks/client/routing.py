@@ -78,7 +78,7 @@ def the_revision_is_in_the_header(record: ClientRecord) -> Iterator[Finding]:
     """Look at every POST: it has the header MCP-Protocol-Version."""
     for request, message in _posts(record):
         if request.header("mcp-protocol-version") is None:
-            yield fault(f"{message.method} has no MCP-Protocol-Version", dict(request.headers))
+            yield fault(f"{message.method} has no MCP-Protocol-Version", dict(request.headers), beside=[request])
 
 
 @watched("httpm-version-header-matches-client", recorded="messages")
@@ -87,7 +87,11 @@ def header_and_body_name_one_revision(record: ClientRecord) -> Iterator[Finding]
     for request, message in _posts(record):
         said, meant = request.header("mcp-protocol-version"), meta_of(message).get(f"{META}protocolVersion")
         if said is not None and meant is not None and said != meant:
-            yield fault(f"{message.method}: MCP-Protocol-Version is {said}, but the body says {meant}", message.raw)
+            yield fault(
+                f"{message.method}: MCP-Protocol-Version is {said}, but the body says {meant}",
+                message.raw,
+                beside=[request],
+            )
 
 
 @watched("httpm-method-header-client", recorded="messages")
@@ -96,7 +100,9 @@ def the_method_is_in_the_header(record: ClientRecord) -> Iterator[Finding]:
     for request, message in _posts(record):
         said = request.header("mcp-method")
         if said != message.method:
-            yield fault(f"Mcp-Method is {said!r}, but the method is {message.method}", dict(request.headers))
+            yield fault(
+                f"Mcp-Method is {said!r}, but the method is {message.method}", dict(request.headers), beside=[request]
+            )
 
 
 def _names(record: ClientRecord, members: dict[str, str]) -> list[tuple[HttpRequest, Message, str]]:
@@ -114,9 +120,9 @@ def the_name_is_in_the_header(record: ClientRecord) -> Iterator[Finding]:
     for request, message, name in _names(record, _NAMED):
         said = request.header("mcp-name")
         if said is None:
-            yield fault(f"{message.method} has no Mcp-Name", dict(request.headers))
+            yield fault(f"{message.method} has no Mcp-Name", dict(request.headers), beside=[request])
         elif encoded(name) == name and decoded(said) != name:
-            yield fault(f"Mcp-Name is {said!r}, but the body names {name!r}", message.raw)
+            yield fault(f"Mcp-Name is {said!r}, but the body names {name!r}", message.raw, beside=[request])
 
 
 @watched("httpm-name-base64-client", scenario="odd-names", recorded="messages")
@@ -126,7 +132,7 @@ def odd_names_are_encoded(record: ClientRecord) -> Iterator[Finding]:
     for request, message, name in seen(odd, "the client used no resource or prompt that has an odd name"):
         said = request.header("mcp-name")
         if said is not None and (not said.startswith("=?base64?") or decoded(said) != name):
-            yield fault(f"Mcp-Name is {said!r}, not {name!r} in base64", message.raw)
+            yield fault(f"Mcp-Name is {said!r}, not {name!r} in base64", message.raw, beside=[request])
 
 
 @watched("taske-name-header-client", recorded="messages")
@@ -134,7 +140,7 @@ def task_ids_are_in_the_header(record: ClientRecord) -> Iterator[Finding]:
     """Look at every request about a task: Mcp-Name is its taskId."""
     for request, message, name in _names(record, dict.fromkeys(_TASKS, "taskId")):
         if decoded(request.header("mcp-name") or "") != name:
-            yield fault(f"Mcp-Name of {message.method} is not {name!r}", dict(request.headers))
+            yield fault(f"Mcp-Name of {message.method} is not {name!r}", dict(request.headers), beside=[request])
 
 
 @watched("httpm-no-session-id-client", recorded="messages")
@@ -142,7 +148,7 @@ def there_are_no_sessions(record: ClientRecord) -> Iterator[Finding]:
     """Send an Mcp-Session-Id, although there are no sessions: the client does not send it back."""
     for request, message in _posts(record):
         if request.header("mcp-session-id") is not None:
-            yield fault(f"{message.method} was sent with an Mcp-Session-Id", dict(request.headers))
+            yield fault(f"{message.method} was sent with an Mcp-Session-Id", dict(request.headers), beside=[request])
 
 
 def _calls(record: ClientRecord, name: str) -> list[tuple[HttpRequest, Message]]:
@@ -150,14 +156,18 @@ def _calls(record: ClientRecord, name: str) -> list[tuple[HttpRequest, Message]]
     return seen(found, f"the client did not call {name}")
 
 
-def _mirrored_arguments(record: ClientRecord) -> Iterator[tuple[str, Any, str | None, Message]]:
-    """The arguments that the tool wants in headers: header, argument, and what the header says."""
+def _mirrored_arguments(record: ClientRecord) -> Iterator[tuple[str, Any, str | None, HttpRequest]]:
+    """The arguments that the tool wants in headers: header, argument, what the header says, and in which request."""
     annotations = annotations_of(_HEADERS["inputSchema"]) or {}
     for request, message in _calls(record, "mirrored"):
         given = message.params.get("arguments")
         for (name,), header in annotations.items():
             value = given.get(name) if isinstance(given, dict) else None
-            yield f"Mcp-Param-{header}", value, request.header(f"mcp-param-{header.lower()}"), message
+            yield f"Mcp-Param-{header}", value, request.header(f"mcp-param-{header.lower()}"), request
+
+
+def _raw(request: HttpRequest) -> Any:
+    return request.message and request.message.raw
 
 
 def _is_plain(value: Any) -> bool:
@@ -168,11 +178,11 @@ def _is_plain(value: Any) -> bool:
 def arguments_are_mirrored(record: ClientRecord) -> Iterator[Finding]:
     """Offer a tool that wants arguments in headers: each argument of the call is there."""
     given = [entry for entry in _mirrored_arguments(record) if entry[1] is not None]
-    for header, value, said, message in seen(given, "the client gave none of the arguments"):
+    for header, value, said, request in seen(given, "the client gave none of the arguments"):
         if said is None:
-            yield fault(f"{header} is missing", message.raw)
+            yield fault(f"{header} is missing", _raw(request), beside=[request])
         elif _is_plain(value) and said != value:
-            yield fault(f"{header} is {said!r}, but the argument is {value!r}", message.raw)
+            yield fault(f"{header} is {said!r}, but the argument is {value!r}", _raw(request), beside=[request])
 
 
 @watched("xmcp-value-encoding-client", scenario="mirrored-arguments")
@@ -180,9 +190,9 @@ def values_are_encoded(record: ClientRecord) -> Iterator[Finding]:
     """Offer integers, booleans and odd strings: the headers have them in decimals, as true or false, and in base64."""
     given = [entry for entry in _mirrored_arguments(record) if entry[1] is not None and entry[2] is not None]
     odd = [entry for entry in given if not _is_plain(entry[1]) and not str(entry[1]).startswith("=?")]
-    for header, value, said, message in seen(odd, "the client gave no argument of this kind"):
+    for header, value, said, request in seen(odd, "the client gave no argument of this kind"):
         if said != encoded(value):
-            yield fault(f"{header} is {said!r} for {value!r}, not {encoded(value)!r}", message.raw)
+            yield fault(f"{header} is {said!r} for {value!r}, not {encoded(value)!r}", _raw(request), beside=[request])
 
 
 @watched("httpm-base64-literal-client", scenario="mirrored-arguments")
@@ -191,18 +201,18 @@ def sentinels_are_encoded(record: ClientRecord) -> Iterator[Finding]:
     alike = [
         entry for entry in _mirrored_arguments(record) if str(entry[1]).startswith("=?base64?") and entry[2] is not None
     ]
-    for header, value, said, message in seen(alike, "the client gave no argument of this kind"):
+    for header, value, said, request in seen(alike, "the client gave no argument of this kind"):
         if decoded(str(said)) != value:
-            yield fault(f"{header} is {said!r}, not {value!r} in base64", message.raw)
+            yield fault(f"{header} is {said!r}, not {value!r} in base64", _raw(request), beside=[request])
 
 
 @watched("xmcp-omit-absent-client", scenario="mirrored-arguments")
 def absent_arguments_have_no_header(record: ClientRecord) -> Iterator[Finding]:
     """Look at arguments that are null or missing: there is no header for them."""
     absent = [entry for entry in _mirrored_arguments(record) if entry[1] is None]
-    for header, _, said, message in seen(absent, "the client gave all arguments"):
+    for header, _, said, request in seen(absent, "the client gave all arguments"):
         if said is not None:
-            yield fault(f"{header} is {said!r}, but the argument is missing or null", message.raw)
+            yield fault(f"{header} is {said!r}, but the argument is missing or null", _raw(request), beside=[request])
 
 
 def _calls_everything(record: ClientRecord) -> None:

@@ -19,6 +19,12 @@ def _requests_to(record: ClientRecord, *paths: str) -> list[HttpRequest]:
     return [each for each in record.http if each.path in paths]
 
 
+def _flow(record: ClientRecord) -> list[HttpRequest]:
+    """What the client asked for to get a token."""
+    own = [each for each in record.http if each.message is None and each.path != PATH]
+    return own or [each for each in record.http if each.status == 401]
+
+
 def _authorizes(record: ClientRecord) -> None:
     """Raise NotSeen where the client does not get tokens by itself."""
     if "challenged" not in record.moments:
@@ -32,7 +38,7 @@ def _authorization_queries(record: ClientRecord) -> list[Json]:
     """The queries with which the client sends its user to the authorization server."""
     _authorizes(record)
     found = [dict(parse_qsl(each.query)) for each in _requests_to(record, AUTHORIZE)]
-    return seen(found, "the authorization page was not opened: the client showed no URL")
+    return seen(found, "the authorization page was not opened: the client showed no whole URL")
 
 
 def _token_forms(record: ClientRecord) -> list[Json]:
@@ -52,7 +58,11 @@ def a_challenge_is_followed(record: ClientRecord) -> Iterator[Finding]:
     """Answer with 401: a client that gets tokens by itself goes to the authorization server."""
     _authorizes(record)
     if not _requests_to(record, *ASM, AUTHORIZE, TOKEN):
-        yield fault("the client did not go to the authorization server", [str(each) for each in record.http])
+        yield fault(
+            "the client did not go to the authorization server",
+            [str(each) for each in record.http],
+            beside=_flow(record),
+        )
 
 
 @watched("authc-prm-used", scenario="locked")
@@ -60,7 +70,11 @@ def metadata_of_the_resource_is_read(record: ClientRecord) -> Iterator[Finding]:
     """Answer with 401: the client reads the metadata of the resource to find the authorization server."""
     _authorizes(record)
     if not _requests_to(record, TOLD, PRM, PRM + PATH):
-        yield fault("the client did not read the metadata of the resource", [str(each) for each in record.http])
+        yield fault(
+            "the client did not read the metadata of the resource",
+            [str(each) for each in record.http],
+            beside=_flow(record),
+        )
 
 
 @watched("authc-prm-order", scenario=("locked", "locked-untold"))
@@ -70,7 +84,10 @@ def metadata_is_looked_for_in_order(record: ClientRecord) -> Iterator[Finding]:
     paths = [each.path for each in _requests_to(record, TOLD, PRM, PRM + PATH)]
     expected = [TOLD] if record.name == "locked" else [PRM + PATH, PRM]
     if list(dict.fromkeys(paths)) != expected:
-        yield fault(f"the metadata was looked for at {', '.join(paths) or 'no place'}, not at {', '.join(expected)}")
+        yield fault(
+            f"the metadata was looked for at {', '.join(paths) or 'no place'}, not at {', '.join(expected)}",
+            beside=_flow(record),
+        )
 
 
 @watched("authc-asm-discovery-order", scenario="locked-untold")
@@ -81,7 +98,11 @@ def server_metadata_is_looked_for_in_order(record: ClientRecord) -> Iterator[Fin
     if not paths:
         raise NotSeen("the client found no metadata of the resource")
     if paths != list(ASM):
-        yield fault(f"the metadata was looked for at {', '.join(paths)}", hint=f"the order is {', '.join(ASM)}")
+        yield fault(
+            f"the metadata was looked for at {', '.join(paths)}",
+            hint=f"the order is {', '.join(ASM)}",
+            beside=_flow(record),
+        )
 
 
 @watched("authc-asm-rfc8414", scenario="locked")
@@ -89,7 +110,11 @@ def server_metadata_is_read(record: ClientRecord) -> Iterator[Finding]:
     """Have metadata by RFC 8414: the client reads it, and uses the endpoints that it names."""
     _authorizes(record)
     if not _requests_to(record, ASM[0]):
-        yield fault("the client did not read the metadata by RFC 8414", [str(each) for each in record.http])
+        yield fault(
+            "the client did not read the metadata by RFC 8414",
+            [str(each) for each in record.http],
+            beside=_flow(record),
+        )
 
 
 @watched("authc-pkce-s256", scenario="locked")
@@ -97,7 +122,7 @@ def codes_are_protected(record: ClientRecord) -> Iterator[Finding]:
     """Look at the authorization request: it has a code_challenge with the method S256."""
     for query in _authorization_queries(record):
         if "code_challenge" not in query or query.get("code_challenge_method") != "S256":
-            yield fault("the authorization request has no code_challenge by S256", query)
+            yield fault("the authorization request has no code_challenge by S256", query, beside=_flow(record))
 
 
 @watched("authc-resource-parameter", scenario="locked")
@@ -108,7 +133,7 @@ def the_resource_is_named(record: ClientRecord) -> Iterator[Finding]:
         for form in forms:
             if form.get("resource", "").rstrip("/") != expected:
                 shown = {key: value for key, value in form.items() if key in ("resource", "client_id", "grant_type")}
-                yield fault(f"the {what} request does not name the resource {expected}", shown)
+                yield fault(f"the {what} request does not name the resource {expected}", shown, beside=_flow(record))
 
 
 @watched("authc-state", scenario=("locked", "locked-other-state"))
@@ -118,9 +143,9 @@ def the_state_is_compared(record: ClientRecord) -> Iterator[Finding]:
     if record.name == "locked":
         for query in pages:
             if "state" not in query:
-                yield fault("the authorization request has no state", query)
+                yield fault("the authorization request has no state", query, beside=_flow(record))
     elif "gave a token" in record.moments:
-        yield fault("the client used a code that came with a wrong state")
+        yield fault("the client used a code that came with a wrong state", beside=_flow(record))
 
 
 @watched("authc-redirect-uri", scenario="locked")
@@ -131,9 +156,9 @@ def users_come_back_safely(record: ClientRecord) -> Iterator[Finding]:
         uri = query.get("redirect_uri", "")
         parts = urlsplit(uri)
         if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
-            yield fault("the redirect URI is neither https nor on this machine", uri)
+            yield fault("the redirect URI is neither https nor on this machine", uri, beside=_flow(record))
         if registered and uri not in registered:
-            yield fault("the redirect URI is not one that was registered", uri)
+            yield fault("the redirect URI is not one that was registered", uri, beside=_flow(record))
 
 
 def _asked_to_register(record: ClientRecord) -> list[Json]:
@@ -148,7 +173,7 @@ def clients_register(record: ClientRecord) -> Iterator[Finding]:
     """Offer a registration endpoint and know no client: the client registers."""
     _authorization_queries(record)
     if not _requests_to(record, REGISTER):
-        yield fault("the client did not register")
+        yield fault("the client did not register", beside=_flow(record))
 
 
 @watched("authc-dcr-application-type", scenario="locked")
@@ -156,7 +181,7 @@ def registrations_say_what_kind(record: ClientRecord) -> Iterator[Finding]:
     """Look at the registration: application_type is native or web."""
     for each in _registrations(record):
         if each.get("application_type") not in ("native", "web"):
-            yield fault("the registration has no application_type", each)
+            yield fault("the registration has no application_type", each, beside=_flow(record))
 
 
 @watched("authc-cimd-url", scenario="locked")
@@ -166,7 +191,7 @@ def documents_about_clients_have_https_urls(record: ClientRecord) -> Iterator[Fi
     for url in seen(urls, "the client_id is not a URL"):
         parts = urlsplit(url)
         if parts.scheme != "https" or not parts.path.strip("/"):
-            yield fault("the client_id is a URL, but not https with a path", url)
+            yield fault("the client_id is a URL, but not https with a path", url, beside=_flow(record))
 
 
 @watched("authc-token-endpoint-auth", scenario="locked")
@@ -175,7 +200,9 @@ def the_token_endpoint_is_asked_as_it_wants(record: ClientRecord) -> Iterator[Fi
     _token_forms(record)
     for request in _requests_to(record, TOKEN):
         if request.header("authorization") is not None:
-            yield fault("the token request has an Authorization header, which the server does not offer")
+            yield fault(
+                "the token request has an Authorization header, which the server does not offer", beside=[request]
+            )
 
 
 @watched("authc-bearer-header", scenario="locked")
@@ -187,9 +214,9 @@ def tokens_are_in_the_header(record: ClientRecord) -> Iterator[Finding]:
     first = next(each.at for each in record.http if each.path == PATH and each.header("authorization"))
     for request in record.http:
         if "access_token" in dict(parse_qsl(request.query)):
-            yield fault(f"{request} has a token in its URL")
+            yield fault(f"{request} has a token in its URL", beside=[request])
         elif request.path == PATH and request.at > first and request.header("authorization") is None:
-            yield fault(f"{request} has no Authorization header")
+            yield fault(f"{request} has no Authorization header", beside=[request])
 
 
 @watched("authc-scope-selection", scenario="locked")
@@ -197,7 +224,7 @@ def the_scope_of_the_challenge_is_asked_for(record: ClientRecord) -> Iterator[Fi
     """Name a scope in the challenge: the client asks for it."""
     for query in _authorization_queries(record):
         if "mcp:use" not in query.get("scope", "").split():
-            yield fault("the scope of the challenge was not asked for", query.get("scope"))
+            yield fault("the scope of the challenge was not asked for", query.get("scope"), beside=_flow(record))
 
 
 def _gets_a_token(record: ClientRecord) -> None:
@@ -215,7 +242,9 @@ def _refusal_faults(record: ClientRecord, what: str) -> Iterator[Finding]:
     _gets_a_token(record)
     if _requests_to(record, AUTHORIZE, TOKEN):
         yield fault(
-            f"the client went on although {what}", [str(each) for each in _requests_to(record, AUTHORIZE, TOKEN)]
+            f"the client went on although {what}",
+            [str(each) for each in _requests_to(record, AUTHORIZE, TOKEN)],
+            beside=_flow(record),
         )
 
 
@@ -243,4 +272,4 @@ def other_servers_are_not_believed(record: ClientRecord) -> Iterator[Finding]:
     _authorization_queries(record)
     _gets_a_token(record)
     if _requests_to(record, TOKEN):
-        yield fault("the client used a code that came from another authorization server")
+        yield fault("the client used a code that came from another authorization server", beside=_flow(record))

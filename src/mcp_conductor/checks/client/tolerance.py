@@ -245,7 +245,7 @@ def unknown_content_is_taken(record: ClientRecord) -> Iterator[Finding]:
 def _shows(record: ClientRecord) -> bool:
     """Whether the client prints what tools return."""
     assert record.plain is not None
-    return any("was called" in line for line in record.plain.out + record.plain.err)
+    return record.plain.printed("was called")
 
 
 @watched("tools-client-iserror-surfaced", scenario="failing-tools")
@@ -253,7 +253,7 @@ def failures_are_shown(record: ClientRecord) -> Iterator[Finding]:
     """Let a tool fail with a text: a client that shows results shows the text too."""
     if "called" not in record.moments or not _shows(record):
         raise NotSeen("the client does not show what tools return")
-    if not any(_LOUD in line for line in record.out + record.err):
+    if not record.printed(_LOUD):
         yield fault("the text of a tool's error was not shown", record.last_words())
 
 

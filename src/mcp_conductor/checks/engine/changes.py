@@ -11,7 +11,7 @@ from dataclasses import field
 from functools import partial
 from itertools import pairwise
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcp_conductor.checks.engine.exploration import MOST_ITEMS, MOST_PAGES
 from mcp_conductor.checks.engine.findings import NotSeen, fault
@@ -33,7 +33,15 @@ LISTS = {"tools/list": "name", "resources/list": "uri", "prompts/list": "name"} 
 UPDATED = "notifications/resources/updated"
 MOST_SHOWN = 200  # characters of how it was before
 LONGEST_CONTROL = 5.0  # seconds; what changes by itself, but less often, is told by the second look
+_MOST_NAMED = 3  # tools
 _NAME_A_TOOL = "--trigger TOOL=JSON names a tool that changes something"
+
+
+class Page(NamedTuple):
+    """A page of a list: the names on it."""
+
+    names: set[str]
+    result: Json
 
 
 @dataclass(slots=True)
@@ -60,17 +68,18 @@ class Changes:
     restless: set[str]
     unsure: set[str]  # what changed untold, but only in the first look
     waited: float
-    called: list[str]
+    calls: list[Json]
     failed: dict[str, str]
 
     def findings(self, things: Collection[str], notification: str) -> list[Finding]:
         """What is wrong with these THINGS. Raises NotSeen where none of them changed."""
-        called = _words(self.called)
+        called = self._called()
         found = [
             fault(
                 f"{thing} changed when {called} was called, but {notification} was not sent",
                 evidence,
                 hint=f"before: {cut(render(evidence['before']), MOST_SHOWN)}",
+                beside=[*evidence.values(), *self.calls[:_MOST_NAMED]],
             )
             for thing, evidence in self.untold.items()
             if thing in things
@@ -79,22 +88,23 @@ class Changes:
             raise NotSeen(self._why_nothing(set(things)))
         return found
 
+    def _called(self) -> str:
+        names = [str(params.get("name")) for params in self.calls]
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        return ", ".join(names[:_MOST_NAMED]) + more
+
     def _why_nothing(self, things: set[str]) -> str:
         if unsure := sorted(self.unsure & things):
             return (
                 f"{unsure[0]} changed, and nothing told so in {self.waited:.1f} s, but a second call of "
-                f"{_words(self.called)} changed nothing: give a --trigger that changes something every time"
+                f"{self._called()} changed nothing: give a --trigger that changes something every time"
             )
         if restless := sorted(self.restless & things):
             return f"{restless[0]} changes also when no tool is called"
         if self.failed:
             tool, said = next(iter(self.failed.items()))
             return f"nothing changed: the tool {tool!r} failed ({said}); {_NAME_A_TOOL}"
-        return f"nothing changed when {_words(self.called)} was called: {_NAME_A_TOOL}"
-
-
-def _words(names: list[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        return f"nothing changed when {self._called()} was called: {_NAME_A_TOOL}"
 
 
 async def changes(probe: Probe) -> Changes:
@@ -115,7 +125,7 @@ async def _find_changes(probe: Probe) -> Changes:
         restless=first.restless | second.restless,
         unsure=first.untold - second.untold,
         waited=first.waited,
-        called=[str(params.get("name")) for params in calls],
+        calls=calls,
         failed=first.failed,
     )
 
@@ -197,18 +207,18 @@ async def _failure_of_call(probe: Probe, params: Json) -> str | None:
     return str(first.get("text") if isinstance(first, dict) else None)
 
 
-async def changed_lists(probe: Probe) -> dict[str, tuple[set[str], set[str]]]:
+async def changed_lists(probe: Probe) -> dict[str, tuple[Page, Page]]:
     """The lists that differ from those before the exploration called tools: a first page before, and one after."""
     return await probe.once("lists of the exploration", partial(_listed_again, probe))
 
 
-async def _listed_again(probe: Probe) -> dict[str, tuple[set[str], set[str]]]:
+async def _listed_again(probe: Probe) -> dict[str, tuple[Page, Page]]:
     found = {}
     for method in _watched_lists(probe):
         with suppress(ConductorError):  # a server that is silent or gone is a matter of other checks
             await probe.ask(method)
         pages = pairwise(_first_pages(probe.record(), method))
-        if (changed := next(((before, after) for before, after in pages if before != after), None)) is not None:
+        if (changed := next((pair for pair in pages if pair[0].names != pair[1].names), None)) is not None:
             found[method] = changed
     return found
 
@@ -217,10 +227,10 @@ def _watched_lists(probe: Probe) -> list[str]:
     return [method for method in LISTS if probe.declares(f"{method.partition('/')[0]}.listChanged")]
 
 
-def _first_pages(record: Record, method: str) -> list[set[str]]:
+def _first_pages(record: Record, method: str) -> list[Page]:
     """What each first page of a list has: a later one may change with it, but need not be asked for again."""
     return [
-        set(names)
+        Page(set(names), result)
         for exchange, result in record.complete(method)
         if "cursor" not in exchange.request.params and (names := _names(method, result)) is not None
     ]

@@ -4,7 +4,7 @@ A probe leaves a trail of all that it said and heard. A finding names the part o
 sees two messages and not two hundred; the whole trail is there for those who want it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import islice
 from time import monotonic
@@ -13,6 +13,7 @@ from typing import Any, Self
 from mcp_conductor.checks.engine.findings import NoAnswer
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import RequestTimeout
+from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.message import read
 from mcp_conductor.protocol.transcript import Frame, Transcript
 from mcp_conductor.report.model import NOTHING, Finding
@@ -30,6 +31,7 @@ _MOST_TELLING = 6  # of these that are looked for
 _LONGEST_WORD = 200
 _PLAIN = compiled_later("[0-9A-Za-z _.,:;-]+")  # which JSON writes as it is
 _ESCAPE = "\\u00"  # with which it could be written, though
+_MOST_ALIKE = 20  # messages among which the very one that a finding blames is looked for
 _MOST_PARTS = 20_000  # of a message that are compared
 _TELLING = ("content-type", "www-authenticate", "location", "allow", "last-event-id", "cache-control")
 _START = 100  # characters by which the body of a response is known again
@@ -76,6 +78,7 @@ class Trail:
     opening: float = 0.0  # seconds that it waited for its sessions to be opened
     http: list[str] = field(default_factory=list)  # requests and responses of HTTP, of those who look at HTTP itself
     shared: list["Trail"] = field(default_factory=list)  # of the probes that made what this one looks at
+    answered: list[tuple[Any, Any]] = field(default_factory=list)  # requests, each with its reply
 
     def lines(self) -> list[str]:
         """All that was said and heard: the last of it, if it is very much."""
@@ -88,12 +91,22 @@ class Trail:
         """The same; where FINDINGS blame a message that came before, or to another probe, all of those sessions."""
         lines = self.lines()
         said = said_in(lines)
-        if all(not isinstance(each.actual, dict) or _proof(each.actual, said) for each in findings):
+        blamed = [value for each in findings for value in (*each.beside, each.actual) if isinstance(value, dict)]
+        if all(_proof(each, said) for each in blamed):
             return lines
         trails = (*self.shared, self)
         sessions = {id(session): session for trail in trails for session, _ in trail.used}
         earlier = [line for each in sessions.values() for line in lines_of(each.transcript.frames, each.began)]
         return [*earlier, *(line for trail in trails for line in trail.http)]
+
+    def with_requests(self, findings: Sequence[Finding]) -> list[Finding]:
+        """FINDINGS; those that blame a reply, with its request: replies to others may say the same."""
+        asked = {id(reply): request for trail in (*self.shared, self) for request, reply in trail.answered}
+        found = []
+        for each in findings:
+            requests = [asked[id(reply)] for reply in (*each.beside, each.actual) if id(reply) in asked]
+            found.append(replace(each, beside=(*requests, *each.beside)) if requests else each)
+        return found
 
     def note_http(self, line: str) -> None:
         self.http.append(Line(line, monotonic()))
@@ -122,7 +135,7 @@ def proven(findings: Sequence[Finding], lines: Sequence[str], *, alone: bool = T
     said = said_in(lines)
     found = []
     for each in findings:
-        proof = _proof(each.actual, said, last=alone) or _nearest(each.message, said, last=alone)
+        proof = _proof_of(each, said, last=alone) or _nearest(each.message, said, last=alone)
         found.append(replace(each, said=(proof[0], proof[-1] + 1) if proof else None))
     return found
 
@@ -145,14 +158,16 @@ def excerpted_from(
     kept: list[str] = []
     found = []
     for each in findings:
-        proof = _proof(each.actual, said, last=alone) or (
+        proof = _proof_of(each, said, last=alone) or (
             _nearest(each.message, said, last=alone) if alone or nearest else []
         )
         found.append(replace(each, said=(len(kept), len(kept) + len(proof)) if proof else None))
         kept += [Line(cut(f"{arrow}{text}", _LONGEST), at) for arrow, _, text, at in map(said.__getitem__, proof)]
-        if not proof and not nearest and isinstance(each.actual, str):  # lines that belong together
-            found[-1] = replace(each, said=(len(kept), len(kept) + 1))
+        # What is no message, such as lines that belong together or a line of stderr, stands for itself.
+        shown = nearest or (alone and proof) or each.path is not None or _has_text(proof, said, each.actual)
+        if isinstance(each.actual, str) and not shown:
             kept.append(cut(CAME + each.actual, _LONGEST))
+            found[-1] = replace(each, said=(len(kept) - 1 - len(proof), len(kept)))
     return found, kept
 
 
@@ -172,18 +187,61 @@ def said_by_both(transcript: Transcript) -> list[Said]:
     ]
 
 
-def _proof(actual: Any, said: Sequence[Said], *, last: bool = True) -> list[int]:
-    """The places of the reply that has ACTUAL in it, and of its request: the first such reply, or the LAST."""
-    words = _telling_words(actual)
-    for place in range(len(said) - 1, -1, -1) if last else range(len(said)):
-        arrow, message, text, _ = said[place]
-        if any(word not in text for word in words) and _ESCAPE not in text:
+def _proof_of(finding: Finding, said: Sequence[Said], *, last: bool) -> list[int]:
+    """The places of all that proves FINDING."""
+    found: set[int] = set()
+    shown: list[Any] = []
+    for value in (*finding.beside, finding.actual):
+        if isinstance(value, str) and "\n" in value and finding.path is None:
+            found.update(_lines_with(value, said))
             continue
-        if _holds(actual, message, text):
-            if arrow == CAME:
-                return [*_request_of(message, said, place), place]
-            return _sent_proof(place, message, text, said)
+        again = any(_same(value, each) for each in shown)  # then it is another message, which says the same
+        if again or not any(_holds(value, *said[place][1:3]) for place in found):
+            found.update(_proof(value, said, last=last, taken=found if again else ()))
+        shown.append(value)
+    return sorted(found)
+
+
+def _lines_with(text: str, said: Sequence[Said]) -> list[int]:
+    """The places of the lines that have TEXT, which goes on over several of them."""
+    came = [place for place, (arrow, *_) in enumerate(said) if arrow == CAME]
+    number = text.count("\n") + 1
+    for start in range(len(came) - number + 1):
+        places = came[start : start + number]
+        if text in "\n".join(said[place][2] for place in places):
+            return places
     return []
+
+
+def _has_text(proof: Sequence[int], said: Sequence[Said], text: Any) -> bool:
+    return isinstance(text, str) and text in "\n".join(said[place][2] for place in proof)
+
+
+def _proof(actual: Any, said: Sequence[Said], *, last: bool = True, taken: Collection[int] = ()) -> list[int]:
+    """The places of the reply that has ACTUAL in it, and of its request: the first such reply, or the LAST.
+
+    Those that are TAKEN are others.
+    """
+    words = _telling_words(actual)
+    alike: list[int] = []
+    for place in range(len(said) - 1, -1, -1) if last else range(len(said)):
+        _, message, text, _ = said[place]
+        if place in taken or (any(word not in text for word in words) and _ESCAPE not in text):
+            continue
+        part = _part(actual, message, text)
+        if part is not NOTHING:
+            alike.append(place)
+            if part is actual:  # others only say the same
+                alike = [place]
+                break
+            if len(alike) == _MOST_ALIKE:
+                break
+    if not alike:
+        return []
+    arrow, message, text, _ = said[alike[0]]
+    if arrow == CAME:
+        return [*_request_of(message, said, alike[0]), alike[0]]
+    return _sent_proof(alike[0], message, text, said)
 
 
 def _sent_proof(place: int, message: Any, text: str, said: Sequence[Said]) -> list[int]:
@@ -196,8 +254,11 @@ def _sent_proof(place: int, message: Any, text: str, said: Sequence[Said]) -> li
             *(place + 1 for came, *_ in said[place + 1 : place + 2] if came == CAME and not _is_notice(message)),
         ]
     if "method" not in message:
-        asked = (at for at in range(place - 1, -1, -1) if said[at][0] == CAME and _is_of(said[at][1], identity, True))
-        return [*islice(asked, 1), place]
+        before = [at for at in range(place - 1, -1, -1) if said[at][0] == CAME]
+        asked = [at for at in before if _is_of(said[at][1], identity, True)]
+        # With another id, it answers the last that could be taken for a question.
+        asked = asked or [at for at in before if "method" in (said[at][1] if isinstance(said[at][1], dict) else ())]
+        return [*asked[:1], place]
     answers = (at for at in range(place + 1, len(said)) if said[at][0] == CAME and _is_of(said[at][1], identity, False))
     return [place, *islice(answers, 1)]
 
@@ -279,56 +340,106 @@ def _is_notice(message: Any) -> bool:
 
 def _holds(actual: Any, message: Any, text: str) -> bool:
     """Whether ACTUAL is a message, or a part of it."""
-    if actual is NOTHING:
-        return False
+    return _part(actual, message, text) is not NOTHING
+
+
+def _part(actual: Any, message: Any, text: str) -> Any:
+    """The part of MESSAGE that is as ACTUAL, or NOTHING."""
     if isinstance(actual, str):
-        return actual == text
+        return text if actual == text else NOTHING
     if not isinstance(actual, (dict, list)) or not actual:
-        return False
+        return NOTHING
     if isinstance(actual, dict) and actual.keys() >= {"status", "body"} and text.startswith(f"HTTP {actual['status']}"):
-        return _start_of(actual["body"]) in text
+        return text if _start_of(actual["body"]) in text else NOTHING
     left, looked = [message], 0
     while left and looked < _MOST_PARTS:
         part = left.pop()
         looked += 1
-        try:
-            if part == actual:
-                return True
-        except RecursionError:  # a part that is nested very deeply is compared in its own parts
-            pass
+        if _same(part, actual):
+            return part
         if isinstance(part, (dict, list)):
             left += part.values() if isinstance(part, dict) else part
-    return False
+    return NOTHING
+
+
+def _same(one: Any, other: Any) -> bool:
+    try:
+        return bool(one == other)
+    except RecursionError:  # what is nested very deeply is compared in its own parts
+        return False
 
 
 def _start_of(body: Any) -> str:
     """The first words of what a check shows of a response: it may have been cut."""
-    return str(body[0] if isinstance(body, list) and body else body or "")[:_START]
+    return ("\n".join(body) if isinstance(body, list) else str(body or ""))[:_START]
 
 
 def _request_of(message: Any, said: Sequence[Said], end: int) -> list[int]:
-    """The place of the request that MESSAGE, at the place END, answers, if it answers one."""
+    """The places of the request that MESSAGE, at the place END, answers or is about, and of what was done with it."""
     # A response of HTTP belongs to the request of HTTP before it.
     if end and said[end - 1][0] == SENT and _HTTP.match(said[end - 1][2]):
         return [end - 1]
-    identity = message.get("id") if isinstance(message, dict) and "method" not in message else None
-    token = _member(_member(message, "params"), "progressToken")
+    if isinstance(message, list):
+        return sorted({place for each in message for place in _request_of(each, said, end)})
+    if not isinstance(message, dict):
+        return []
+    params = message.get("params")
+    token = _member(params, "progressToken")
+    subscription = _member(_member(params, "_meta"), f"{META}subscriptionId")
+    identity = subscription if "method" in message else message.get("id")
+    unasked = _open_request(said, end) if "method" in message else []
     for place in range(end - 1, -1, -1) if identity is not None or token is not None else ():
         arrow, request, *_ = said[place]
-        if arrow != SENT or not isinstance(request, dict) or "method" not in request:
+        if arrow != SENT or not isinstance(request, dict) or _is_answer(request):
             continue
-        params = request.get("params")
-        if identity is None and _member(_member(params, "_meta"), "progressToken") == token:
+        if identity is None and _member(_member(request.get("params"), "_meta"), "progressToken") == token:
             identity = request.get("id")
         if identity is not None and request.get("id") == identity:
             after = range(place + 1, end)
-            cancelled = (at for at in after if _member(_member(said[at][1], "params"), "requestId") == identity)
-            return [place, *islice(cancelled, 1)]
+            answered = [at for at in after if said[at][0] == CAME and _is_of(said[at][1], identity, False)]
+            cancelled = [at for at in after if _member(_member(said[at][1], "params"), "requestId") == identity]
+            # Another answer with its id may answer what could not be read.
+            unread = [at for at in after if answered and said[at][0] == SENT and said[at][1] is None]
+            about = unasked if subscription is not None else []
+            return unread[-1:] or sorted({place, *answered[:1], *cancelled[:1], *about})
+    return unasked if "method" in message else _without_answer(said, end)
+
+
+def _open_request(said: Sequence[Said], end: int) -> list[int]:
+    """The place of the last request that had no answer at the place END: what comes unasked may come because of it."""
+    answered: list[Any] = []
+    for place in range(end - 1, -1, -1):
+        arrow, message, *_ = said[place]
+        identity = _member(message, "id")
+        if arrow == CAME and identity is not None and "method" not in message:
+            answered.append(identity)
+        elif arrow == SENT and identity is not None and "method" in message and identity not in answered:
+            return [place]
     return []
 
 
+def _without_answer(said: Sequence[Said], end: int) -> list[int]:
+    """The places of what was sent last before the place END and has no answer: what names no request answers it."""
+    answered = [_member(message, "id") for arrow, message, *_ in said if arrow == CAME]
+    found: list[int] = []
+    for place in range(end - 1, -1, -1):
+        arrow, sent, *_ = said[place]
+        if arrow == CAME and found:
+            break
+        if arrow == SENT and not _is_answer(sent) and (_member(sent, "id") is None or sent["id"] not in answered):
+            found.insert(0, place)
+    # A notification is not to be answered, so that it is rather what is odd.
+    return [place for place in found if not _is_notice(said[place][1])][-1:] or found[-_MOST_LAST_WORDS:]
+
+
+def _is_answer(message: Any) -> bool:
+    return isinstance(message, dict) and not message.keys().isdisjoint(("result", "error"))
+
+
 def _message(text: str) -> Any:
+    body = _HTTP.sub("", text, count=1)
     try:
-        return read(_HTTP.sub("", text, count=1))
+        return read(body)
     except (ValueError, RecursionError):
-        return None
+        # The events of a stream are shown as lines.
+        return [_message(line) for line in body.split("\n")] if body != text and "\n" in body.strip("\n") else None

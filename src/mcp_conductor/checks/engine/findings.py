@@ -1,5 +1,6 @@
 """What a check says: findings with their evidence, or that there was nothing to look at."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from mcp_conductor.errors import TransportError
@@ -27,6 +28,13 @@ class FailedCheck(Finding):
     __slots__ = ()
 
 
-def fault(message: str, actual: Any = NOTHING, *, path: str | None = None, hint: str | None = None) -> Finding:
-    """A finding with its evidence."""
-    return Finding(message=message, actual=actual, path=path, hint=hint)
+def fault(
+    message: str,
+    actual: Any = NOTHING,
+    *,
+    path: str | None = None,
+    hint: str | None = None,
+    beside: Iterable[Any] = (),
+) -> Finding:
+    """A finding with its evidence: a message, or a part of one; and what BESIDE it is needed to see the fault."""
+    return Finding(message=message, actual=actual, path=path, hint=hint, beside=tuple(beside))

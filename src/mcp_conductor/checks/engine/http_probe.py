@@ -80,6 +80,8 @@ class HttpResponse:
     body: str = ""
     events: list[Event] = field(default_factory=list)
     ended: bool = False
+    request: str = ""  # what it answers, in one line
+    answered: list[tuple[Any, Any]] = field(default_factory=list)  # the requests that are known, with what is shown
 
     @property
     def media_type(self) -> str:
@@ -134,7 +136,9 @@ class HttpResponse:
     def shown(self) -> Json:
         """What to show as evidence."""
         said = [event.data for event in self.events] if self.streamed else cut(self.body, _EXCERPT)
-        return {"status": self.status, "content-type": self.headers.get("content-type"), "body": said}
+        shown = {"status": self.status, "content-type": self.headers.get("content-type"), "body": said}
+        self.answered.append((self.request, shown))
+        return shown
 
 
 Enough = Callable[[HttpResponse], bool]
@@ -152,6 +156,7 @@ class HttpProbe:
         self.trail = target.trail
         self._harmless, self._unanswered = target.harmless, target.unanswered
         self.session: str | None = None
+        self.hello: HttpResponse | None = None  # what opened it
         self.next_id = count(1).__next__
         self._settled = False
 
@@ -162,7 +167,7 @@ class HttpProbe:
         answer = hello.reply(first["id"])
         if answer is None or "result" not in answer:
             raise NotSeen(f"another session was refused: HTTP {hello.status}")
-        self.session = hello.headers.get(SESSION.lower())
+        self.hello, self.session = hello, hello.headers.get(SESSION.lower())
         self._settled = True
         return hello, await self.post(compose("notifications/initialized"))
 
@@ -245,13 +250,14 @@ class HttpProbe:
         given = {"Accept": JSON_AND_EVENTS, **self.spec.headers, **headers}
         client = client_for(self.spec)
         sent = [(name, value) for name, value in given.items() if value is not None]
-        self.trail.note_http(SENT + http_request(method, url or self.spec.url, sent, body))
+        request = http_request(method, url or self.spec.url, sent, body)
+        self.trail.note_http(SENT + request)
         try:
             async with asyncio.timeout(self.timeout) as limit:
                 async with client.open(method, url or self.spec.url, sent, body, admits=admits) as response:
                     limit.reschedule(None)
                     heads = {name.lower(): value for name, value in response.headers}
-                    seen = HttpResponse(response.status, heads)
+                    seen = HttpResponse(response.status, heads, request=request, answered=self.trail.answered)
                     try:
                         yield seen, response.chunks()
                     finally:

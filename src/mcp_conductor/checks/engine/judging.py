@@ -117,6 +117,7 @@ class CheckResult:
     gone: bool = False  # the server went away, or a status was all that it answered
     server_end: ServerEnd | None = None  # how the server ended meanwhile
     died: list[Session] = field(default_factory=list)  # in which its process did, once it had said something
+    elsewhere: bool = False  # found in what other checks said
     wire: list[str] = field(default_factory=list)  # what proves the findings, or all that was said
 
     def proven_in(self, transcript: Transcript) -> Self:
@@ -248,6 +249,7 @@ def outcome_of(requirement: Requirement, seen: CheckResult, seconds: float = 0.0
         findings=tuple(findings),
         reason=seen.reason if status == "skipped" else None,
         cause=None if server_end is None else "server",
+        elsewhere=seen.elsewhere,
         stderr=() if server_end is None else server_end.stderr,
         wire=tuple(map(str, seen.wire)),
         frames=frames,

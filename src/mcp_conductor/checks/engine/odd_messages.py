@@ -50,7 +50,7 @@ def invented_ids(record: Record) -> list[tuple[Message, list[Message]]]:
     one beyond 2^53.
     """
     foreign = foreign_answers(record) if record.transport == "stdio" else []
-    if not foreign or any(map(_may_change, record.sent)):
+    if not foreign or any(map(may_change, record.sent)):
         return []
     said = "\n".join(frame.text for frame in record.frames if frame.source == "client")
     unreadable = any(message.kind in ("invalid", "batch") for message in record.sent)
@@ -62,7 +62,7 @@ def invented_ids(record: Record) -> list[tuple[Message, list[Message]]]:
     ]
 
 
-def _may_change(sent: Message) -> bool:
+def may_change(sent: Message) -> bool:
     """Whether the id of what we SENT is a number that readers of JSON need not keep."""
     return isinstance(sent.id, (int, float)) and (sent.id != sent.id // 1 or abs(sent.id) > SAFE_INTEGER)
 

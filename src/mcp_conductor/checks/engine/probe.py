@@ -164,6 +164,7 @@ class Probe:
             self.trail.missed.append(none := NoAnswer(asked[0], error))
             raise none from error
         assert exchange.reply is not None
+        self.trail.answered.append((raw, exchange.reply.raw))
         self.unanswered.answered(*asked, perf_counter() - began)
         if exchange.reply.kind == "result":
             self.unanswered.served(asked[0])

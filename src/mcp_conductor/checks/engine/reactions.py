@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mcp_conductor.checks.engine.http_probe import http_session
+from mcp_conductor.checks.engine.http_probe import HttpResponse, http_session
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.protocol.message import Message
 
@@ -10,9 +10,12 @@ from mcp_conductor.protocol.message import Message
 class Reaction:
     """What came of a text that is not a request: a message, an HTTP status, or nothing."""
 
-    def __init__(self, message: Message | None, status: int | None = None) -> None:
+    def __init__(
+        self, message: Message | None, status: int | None = None, response: HttpResponse | None = None
+    ) -> None:
         self.message = message
         self.status = status
+        self._response = response
 
     @property
     def refused(self) -> bool:
@@ -20,6 +23,8 @@ class Reaction:
 
     @property
     def shown(self) -> Any:
+        if self._response is not None:
+            return self._response.shown()
         return self.message.raw if self.message is not None else self.status
 
 
@@ -33,7 +38,7 @@ async def reactions(probe: Probe, texts: list[str]) -> list[Reaction]:
     if probe.transport == "http":
         async with http_session(probe) as http:
             answers = [await http.post(text) for text in texts]
-        return [Reaction(answer.message, answer.status) for answer in answers]
+        return [Reaction(answer.message, answer.status, answer) for answer in answers]
     async with probe.odd_session() as other:
         return [await _react(other, text) for text in texts]
 

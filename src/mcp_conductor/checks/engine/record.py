@@ -94,6 +94,11 @@ class Record:
         return {}
 
     @property
+    def opening(self) -> list[Json]:
+        """The requests that opened a session, in which a client of the handshake era says what it can do."""
+        return [message.raw for message in self.sent if message.kind == "request" and message.method == "initialize"]
+
+    @property
     def traits(self) -> Traits:
         asked = dict.fromkeys(question.method for question in self.questions() if question.method is not None)
         return Traits(self.transport, self.capabilities, tuple(asked), self._gives_sessions())

@@ -404,6 +404,7 @@ class _Checking:
             told = told or (self._found.unanswered_requests.told_under if probe.trail.cut_short else None)
             result.reason = f"{missed.message}: see {told}" if told else f"{INCONCLUSIVE}: {missed.message}"
         if result.findings or (self._options.keep_wire and reason is None):
+            result.findings = probe.trail.with_requests(result.findings)
             result.prove(probe.trail.lines_for(result.findings), alone=True, whole=self._options.keep_wire)
         if (
             result.silence is not None
@@ -498,9 +499,11 @@ class _Checking:
                 result = await _first_fault(each, explored)
             if requirement.id == ONCE and self._unanswered is not None:
                 result = self._unanswered
+                result.elsewhere = True
             if requirement.id in self._everywhere and not result.findings:
                 fit = [each for each in conversations if requirement.holds_for(each.dialect.version, each.transport)]
                 result = await _first_fault(self._everywhere[requirement.id], fit, result)
+                result.elsewhere = bool(result.findings)
             if requirement.id == ONCE:
                 self._add_untold_deaths(result, died)
             self._conclude(requirement, result, seconds=seconds)
@@ -513,6 +516,7 @@ class _Checking:
             if session not in self._told_deaths and end.alike not in self._server_ends:
                 self._server_ends[end.alike] = ONCE
                 result.server_end = result.server_end or end
+                result.elsewhere = True
                 result.add(CheckResult([fault(end.how)]).proven_in(session.transcript))
 
     def _conclude(self, requirement: Requirement, result: CheckResult, *, seconds: float = 0.0) -> None:

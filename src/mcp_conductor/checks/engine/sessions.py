@@ -204,11 +204,14 @@ class Sessions:
         return session in self._forgiven
 
     def has_died(self, session: Session) -> bool:
-        """Whether the process of SESSION has ended, and may not. One that never said anything could not be started."""
+        """Whether the process of SESSION has ended, and may not.
+
+        One that never said anything could not be started, and one that said far too much was stopped by us.
+        """
         transport = session.transport
         exited = isinstance(transport, StdioTransport) and transport.exit_code is not None
         spoke = any(frame.source == "server" for frame in session.transcript.since(0))
-        return session.ended and exited and spoke and not self.may_end(session)
+        return session.ended and exited and spoke and session.flood is None and not self.may_end(session)
 
     def note_death(self, session: Session) -> None:
         """Remember SESSION, which is not used any more, if its process has ended."""

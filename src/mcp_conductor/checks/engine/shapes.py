@@ -87,7 +87,7 @@ def misfits(thing: Any, members: Mapping[str, Fits], path: str) -> Iterator[Find
     """The MEMBERS of a thing that are there, but of another type than they should be."""
     for name, fits in members.items():
         if isinstance(thing, dict) and name in thing and not fits(thing[name]):
-            yield fault(f"{name} is not {_KINDS[fits]}", thing[name], path=f"{path}.{name}")
+            yield fault(f"{name} is not {_KINDS[fits]}", thing[name], path=f"{path}.{name}", beside=[thing])
 
 
 def having(things: Iterable[tuple[str, Any]], *members: str) -> Iterator[tuple[str, Any]]:
@@ -106,15 +106,16 @@ def annotation_faults(thing: Json, path: str) -> Iterator[Finding]:
     annotations = thing.get("annotations", {})
     path = f"{path}.annotations"
     if not isinstance(annotations, dict):
-        yield fault("annotations is not an object", annotations, path=path)
+        yield fault("annotations is not an object", annotations, path=path, beside=[thing])
         return
     yield from misfits(annotations, ANNOTATIONS, path)
     audience: Any = annotations.get("audience")
     if texts(audience) and not set(audience) <= set(ROLES):
-        yield fault(f"audience has something other than {' and '.join(ROLES)}", audience, path=f"{path}.audience")
+        told = f"audience has something other than {' and '.join(ROLES)}"
+        yield fault(told, audience, path=f"{path}.audience", beside=[thing])
     priority: Any = annotations.get("priority")
     if is_number(priority) and not 0 <= priority <= 1:
-        yield fault("priority is not between 0 and 1", priority, path=f"{path}.priority")
+        yield fault("priority is not between 0 and 1", priority, path=f"{path}.priority", beside=[thing])
 
 
 # Flaws.

@@ -1,10 +1,13 @@
 """What a task looks like, in the revisions and extensions that have tasks."""
 
+from collections.abc import Iterator
 from typing import Any
 
+from mcp_conductor.checks.engine.findings import fault
 from mcp_conductor.checks.engine.shapes import is_integer
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import TASKS_EXTENSION
+from mcp_conductor.report.model import Finding
 
 STATUSES = ("working", "input_required", "completed", "failed", "cancelled")
 TERMINAL = STATUSES[2:]
@@ -37,6 +40,18 @@ def extension_flaw(task: Json) -> str | None:
     if "pollIntervalMs" in task and not is_integer(task["pollIntervalMs"]):
         return "has a pollIntervalMs that is not an integer"
     return None
+
+
+def guessable_ids(tasks: list[Json]) -> Iterator[Finding]:
+    """TASKS of which two have the same id, or some one that is short."""
+    first: dict[str, Json] = {}
+    for task in tasks:
+        earlier = first.setdefault(str(task.get("taskId")), task)
+        if earlier is not task:
+            yield fault("two tasks have the same id", task, beside=[earlier])
+            break
+    if short := [task for name, task in first.items() if len(name) < SHORTEST_ID]:
+        yield fault("the id of a task is easy to guess", short[0])
 
 
 def declares_extension(capabilities: Json) -> bool:

@@ -11,6 +11,7 @@ from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import Message, render
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report.model import NOTHING, Finding
+from mcp_conductor.text.patterns import compiled_later
 from mcp_conductor.text.visible import cut
 from mcp_conductor.values import dataclass
 
@@ -24,6 +25,8 @@ OPENINGS = ("initialize", "server/discover")
 # What a client may do as often as it likes, or not at all: that it is missing says nothing about another scenario.
 _IDLE_TALK = frozenset({"ping", "notifications/cancelled", "notifications/progress", "subscriptions/listen"})
 
+_TOKEN = compiled_later("access_token=[^&]*")
+_TELLING = ("accept", "content-type", "last-event-id")
 NEVER = "the client never"  # begins every reason that a client can mend by doing more
 ANYTHING = ""  # a scenario needs any request after the opening
 _DOINGS = {
@@ -61,6 +64,17 @@ class HttpRequest:
         """Whether a GET may want a stream; some clients only look what is there, and take JSON alone."""
         taken = self.header("accept") or "*/*"
         return "text/event-stream" in taken or "*/*" in taken
+
+    @property
+    def line(self) -> str:
+        """This in one line: of the headers, those that MCP cares about; of the body, a message."""
+        query = _TOKEN.sub("access_token=…", self.query)
+        where = f"{self.path}?{query}" if query else self.path
+        told = (name for name in self.headers if name in _TELLING or name.startswith("mcp-"))
+        heads = ", ".join(f"{name}: {', '.join(self.headers[name])}" for name in told)
+        secret = " (with an Authorization header)" if "authorization" in self.headers else ""
+        said = f" {excerpt(self.message.text)}" if self.message is not None else ""
+        return f"{self.method} {where}" + (f" ({heads})" if heads else "") + secret + said
 
     def __str__(self) -> str:
         said = f" ({self.message.raw['method']})" if self.message and _is_call(self.message) else ""
@@ -299,6 +313,10 @@ class ClientRecord:
         if problem := self.stopped_short():
             self.be_sure()
             yield fault(f"after {what} {problem}", self.last_words() or NOTHING)
+
+    def printed(self, text: str) -> bool:
+        """Whether the client printed TEXT, in one line or in several."""
+        return "".join(text.split()) in "".join("".join(self.out + self.err).split())
 
     def last_words(self) -> str:
         """The end of what the client wrote to stderr, or else to stdout: it may say why it gave up."""

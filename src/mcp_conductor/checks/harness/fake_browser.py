@@ -8,12 +8,20 @@ import sys
 from urllib.request import ProxyHandler, build_opener
 
 SECONDS = 10.0
+COLUMNS = 2000  # of the screen that clients are told they write to: a program that wraps its lines keeps a URL whole
+_WIDEST = 200  # a shorter one may be the first part of a URL that was wrapped all the same; with PKCE none is so short
 
 
 def page_in(line: str, origin: str) -> str | None:
-    """The address of our page for consent, if LINE shows it."""
-    found = re.search(re.escape(origin) + r"/as/authorize\?[^\s\"'<>]+", line)
-    return found[0].rstrip(".,)") if found else None
+    """The address of our page for consent, if LINE shows the whole of it.
+
+    What a part of an address lacks would be taken for what the client did not send.
+    """
+    plain = line.replace("\\u0026", "&").replace("&amp;", "&")
+    found = re.search(re.escape(origin) + r"/as/authorize\?[\w.~:/?#@!$&()*+,;=%\[\]-]+", plain, re.ASCII)
+    if found is None or len(found[0]) <= _WIDEST or found[0].endswith("...") or plain.startswith("…", found.end()):
+        return None
+    return found[0].rstrip(".,:;!?)]*")
 
 
 def visit(url: str) -> None:

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from mcp_conductor.bounded.turns import Pace
-from mcp_conductor.checks.engine.evidence import lines_of
+from mcp_conductor.checks.engine.evidence import CAME, SENT, Line, lines_of
 from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.engine.judging import (
     CheckResult,
@@ -20,7 +20,15 @@ from mcp_conductor.checks.engine.judging import (
     outcome_of,
     without_consequences,
 )
-from mcp_conductor.checks.harness.client_record import ANYTHING, NEVER, ClientConnection, ClientRecord, meta_of, never
+from mcp_conductor.checks.harness.client_record import (
+    ANYTHING,
+    NEVER,
+    ClientConnection,
+    ClientRecord,
+    HttpRequest,
+    meta_of,
+    never,
+)
 from mcp_conductor.checks.harness.client_runs import ClientRuns, RunProgress
 from mcp_conductor.checks.harness.run_client import Command
 from mcp_conductor.checks.harness.scenario import PLAIN, SCENARIOS, WATCHED, Watched, look_of
@@ -158,7 +166,9 @@ class _Checking:
             except NotSeen as nothing:
                 reasons.append((record.lacking() if each.scenarios else None) or str(nothing))
             if part.findings:
-                part.prove(_lines_of(record), alone=False, whole=self._options.keep_wire)
+                lines = [*_lines_of(record), *_http_lines(part.findings)]
+                part.findings = [replace(each, beside=tuple(map(_in_line, each.beside))) for each in part.findings]
+                part.prove(lines, alone=False, whole=self._options.keep_wire)
                 result.add(part)
         if not records:
             left_out = set(self._names(each)) & set(self._runs.left_out)
@@ -173,6 +183,21 @@ def _lines_of(record: ClientRecord) -> list[str]:
     """What was said in RECORD, on all connections; as much of it as a proof is looked for in."""
     frames = (frame for each in record.connections for frame in each.transcript.frames)
     return lines_of(islice(frames, _MOST_FRAMES))
+
+
+def _http_lines(findings: list[Finding]) -> list[str]:
+    """The requests over HTTP that FINDINGS blame, each with the status of its answer."""
+    blamed = {id(each): each for finding in findings for each in finding.beside if isinstance(each, HttpRequest)}
+    lines: list[str] = []
+    for each in sorted(blamed.values(), key=lambda one: one.at):
+        lines.append(Line(SENT + each.line, each.at))
+        if each.status:
+            lines.append(Line(f"{CAME}HTTP {each.status}", each.at))
+    return lines
+
+
+def _in_line(value: Any) -> Any:
+    return value.line if isinstance(value, HttpRequest) else value
 
 
 def _one_for_each_start(records: list[ClientRecord]) -> list[ClientRecord]:

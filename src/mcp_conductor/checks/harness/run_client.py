@@ -144,6 +144,7 @@ async def run_client(
             "CONDUCTOR_CONFIG": config,
             "CONDUCTOR_SCENARIO": scenario.name,
             "BROWSER": shlex.join([sys.executable, fake_browser.__file__, "%s"]),
+            "COLUMNS": str(fake_browser.COLUMNS),
         }
         spec = StdioSpec(command=command.filled(server, url, config), env={**command.env, **words}, cwd=command.cwd)
         began = asyncio.get_running_loop().time()

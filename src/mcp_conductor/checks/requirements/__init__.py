@@ -1,6 +1,6 @@
 """The requirements of the specification, in our words: what must hold, for whom, since when, and how it can be seen."""
 
-from collections.abc import Container
+from collections.abc import Collection, Container
 from functools import cache
 from json import loads
 from os.path import dirname, join
@@ -138,6 +138,16 @@ def requirement(name: str) -> Requirement:
             hint=with_plugins(f"did you mean {near!r}?" if near else "--list shows all"),
         )
     return known[name]
+
+
+def check_names(names: Collection[str]) -> None:
+    """Raise UsageError for the first of NAMES that is neither a requirement nor a group."""
+    named = {name for each in with_packages(*names).values() for name in (each.id, each.group)}
+    for name in names:
+        if name not in named:
+            near = nearest(name, sorted(named))
+            hint = f"did you mean {near!r}?" if near else "--list shows all of them"
+            raise UsageError(f"unknown group or requirement {name!r}", hint=with_plugins(hint))
 
 
 def with_packages(*names: str) -> dict[str, Requirement]:

@@ -106,7 +106,9 @@ def next_lines(given: Given, shown: Iterable[InRevisions]) -> str:
             version = None if "--protocol" not in given else versions.pop() if len(versions) == 1 else "all"
             words = (word for name in names for word in ("--explain", name))
             explain = join(["conductor", "check", *_flags(given, ("--plugin",)), *words])
-            return f"next:\n  {explain}\n  {check_again(given, names, version)}\n"
+            # What was found in what other checks said does not come again without these.
+            again = given.all("--only") if any(each.outcome.elsewhere for each in found) else names
+            return f"next:\n  {explain}\n  {check_again(given, again, version)}\n"
     return ""
 
 

@@ -99,6 +99,22 @@ async def test_our_own_client_passes_with_somebody_who_opens_the_page(era, verdi
     assert outcomes["authc-bearer-header"].status == "passed"
 
 
+async def test_a_client_that_prints_its_url_on_a_screen_is_given_one_that_is_wide_enough(verdicts_of, tmp_path):
+    words = (sys.executable, str(HERE / "sdk_oauth.py"), "screen", "{url}")
+    outcomes = await verdicts_of(
+        Command(words, {"COLUMNS": "80"}, str(tmp_path)), only=("auth-client",), scenarios=("locked",)
+    )
+    assert {each.id: each.findings for each in outcomes.values() if each.findings} == {}
+    assert outcomes["authc-pkce-s256"].status == outcomes["authc-bearer-header"].status == "passed"
+
+
+async def test_a_part_of_a_printed_url_says_nothing_of_what_it_lacks(verdicts_of, tmp_path):
+    words = (sys.executable, str(HERE / "sdk_oauth.py"), "80", "{url}")
+    outcomes = await verdicts_of(Command(words, {}, str(tmp_path)), only=("auth-client",), scenarios=("locked",))
+    assert {each.id: each.findings for each in outcomes.values() if each.findings} == {}
+    assert outcomes["authc-pkce-s256"].reason == "the authorization page was not opened: the client showed no whole URL"
+
+
 async def test_a_client_without_oauth_is_not_judged_by_it(broken, verdicts_of):
     outcomes = await verdicts_of(broken(transport="http"), only=("auth-client",))
     assert {each.status for each in outcomes.values()} == {"skipped"}

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from mcp_conductor.checks.engine.evidence import excerpted, http_request, http_response, proven
 from mcp_conductor.checks.engine.findings import fault
 from mcp_conductor.checks.engine.http_probe import HttpResponse
@@ -28,8 +30,8 @@ def test_a_part_of_a_result_is_proven_by_the_whole():
 
 def test_each_finding_has_its_own_proof():
     (one, other), wire = excerpted([fault("wrong", RESULT), fault("odd", {"level": "info"})], LINES, alone=False)
-    assert wire == [ASKED, ANSWERED, NOTED]
-    assert (one.said, other.said) == ((0, 2), (2, 3))
+    assert wire == [ASKED, ANSWERED, ASKED, NOTED]
+    assert (one.said, other.said) == ((0, 2), (2, 4))
 
 
 def test_what_was_not_answered_is_proven_by_what_was_asked():
@@ -73,6 +75,14 @@ def test_the_answer_of_a_client_is_proven_by_the_question_and_not_by_what_comes_
     assert wire == [question, answer]
 
 
+def test_the_answer_of_a_client_with_another_id_is_proven_by_the_last_question():
+    question = '<-- {"jsonrpc":"2.0","id":7,"method":"ping"}'
+    answer = '--> {"jsonrpc":"2.0","id":"7","result":{}}'
+    lines = [ASKED, question, answer, ANSWERED]
+    _, wire = excerpted([fault("wrong id", json.loads(answer[4:]))], lines, alone=False, nearest=True)
+    assert wire == [question, answer]
+
+
 def test_a_request_is_proven_by_itself_and_its_own_answer():
     _, wire = excerpted([fault("odd", json.loads(ASKED[4:]))], LINES, alone=False, nearest=True)
     assert wire == [ASKED, ANSWERED]
@@ -96,6 +106,97 @@ def test_progress_on_a_cancelled_request_is_proven_with_the_request_and_the_canc
 def test_silence_after_a_cancellation_is_proven_with_the_cancellation():
     _, wire = excerpted([fault("silent")], [ASKED, CANCELLED, PINGED], alone=True)
     assert wire == [ASKED, CANCELLED, PINGED]
+
+
+def test_what_the_server_says_unasked_is_proven_with_the_request_that_was_open():
+    question = '<-- {"jsonrpc":"2.0","id":"q","method":"roots/list"}'
+    _, wire = excerpted(
+        [fault("odd", json.loads(question[4:]))], [*LINES, ASKED[:-1] + ',"a":1}', question], alone=True
+    )
+    assert wire == [ASKED[:-1] + ',"a":1}', question]
+    _, wire = excerpted([fault("odd", json.loads(question[4:]))], [*LINES, question], alone=True)
+    assert wire == [question]
+
+
+def test_progress_after_the_answer_is_proven_with_the_request_and_the_answer():
+    asked = '--> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"progressToken":"t"}}}'
+    report = '<-- {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":2}}'
+    _, wire = excerpted([fault("late", json.loads(report[4:]))], [asked, ANSWERED, PINGED, PONGED, report], alone=False)
+    assert wire == [asked, ANSWERED, report]
+
+
+def test_an_answer_to_what_could_not_be_read_is_not_taken_for_one_to_the_request_whose_id_it_has():
+    wrong = '<-- {"jsonrpc":"2.0","id":1,"result":{}}'
+    _, wire = excerpted([fault("odd", json.loads(wrong[4:]))], [*LINES, BROKEN, wrong], alone=True)
+    assert wire == [BROKEN, wrong]
+
+
+def test_an_answer_to_a_message_without_a_method_is_proven_by_that_message():
+    lines = ['--> {"jsonrpc":"2.0","id":"x"}', '<-- {"jsonrpc":"2.0","id":"x","error":{"code":1}}']
+    _, wire = excerpted([fault("wrong code", json.loads(lines[1][4:]))], [*lines, PINGED, PONGED], alone=True)
+    assert wire == lines
+
+
+def test_a_message_on_several_lines_is_proven_by_these():
+    lines = ['<-- {"jsonrpc":"2.0",', '<-- "id":1,"result":{}}']
+    _, wire = excerpted([fault("lines", '{"jsonrpc":"2.0",\n"id":1,"result":{}}')], [ASKED, *lines, NOTED], alone=False)
+    assert wire == lines
+
+
+BROKEN = '--> {"jsonrpc": "2.0", "id": 1, "method":'
+
+
+def test_an_error_without_an_id_is_proven_by_what_could_not_be_read_and_not_by_a_request_that_has_its_answer():
+    refused = '<-- {"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"?"}}'
+    _, wire = excerpted([fault("odd", json.loads(refused[4:]))], [BROKEN, PINGED, refused, PONGED], alone=True)
+    assert wire == [BROKEN, refused]
+
+
+def test_an_answer_with_an_id_of_no_request_is_proven_by_what_had_no_answer():
+    wrong = '<-- {"jsonrpc":"2.0","id":"1","result":{}}'
+    _, wire = excerpted([fault("odd", json.loads(wrong[4:]))], [ASKED, wrong, PINGED, PONGED], alone=True)
+    assert wire == [ASKED, wrong]
+
+
+def test_answers_in_an_array_are_proven_by_the_requests_of_all():
+    both = '<-- [{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","id":2,"result":{}}]'
+    _, wire = excerpted([fault("a batch", json.loads(both[4:]))], [ASKED, NOTED, PINGED, both], alone=False)
+    assert wire == [ASKED, PINGED, both]
+
+
+def test_what_was_compared_is_shown_with_both_requests():
+    later = ['--> {"jsonrpc":"2.0","id":3,"method":"tools/list"}', '<-- {"jsonrpc":"2.0","id":3,"result":{"tools":[]}}']
+    (finding,), wire = excerpted([fault("changes", {"tools": []}, beside=[RESULT])], [*LINES, *later], alone=True)
+    assert wire == [ASKED, ANSWERED, *later]
+    assert finding.said == (0, 4)
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_two_answers_that_are_alike_are_both_shown(alone):
+    pong = json.loads(PONGED[4:])
+    _, wire = excerpted([fault("twice", pong, beside=[pong])], [*LINES, PONGED], alone=alone)
+    assert wire == [PINGED, PONGED, PONGED]
+
+
+def test_of_two_answers_that_are_alike_the_one_to_the_request_that_is_named_is_shown():
+    """Each is the first of its session, so that they have the same id."""
+    first, second = (f'--> {{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"n":{n}}}}}' for n in (1, 2))
+    pong = '<-- {"jsonrpc":"2.0","id":1,"result":{}}'
+    finding = fault("wrong", json.loads(pong[4:]), beside=[json.loads(first[4:])])
+    _, wire = excerpted([finding], [first, pong, second, pong], alone=True)
+    assert wire == [first, pong]
+
+
+def test_a_member_that_is_no_object_is_proven_by_the_message_that_has_it():
+    _, wire = excerpted([fault("no text", 5, path="tools[0].name", beside=[{"name": 5}])], LINES, alone=False)
+    assert wire == [ASKED, ANSWERED]
+
+
+def test_a_line_of_stderr_is_shown_after_the_request_that_it_answers():
+    answer = '{"jsonrpc":"2.0","id":2,"result":{}}'
+    asked = json.loads(PINGED[4:])
+    (finding,), wire = excerpted([fault("on stderr", answer, beside=[asked])], LINES[:4], alone=False)
+    assert (wire, finding.said) == ([PINGED, "<-- " + answer], (0, 2))
 
 
 def test_a_finding_without_a_message_is_proven_by_the_method_that_it_names():

@@ -100,6 +100,17 @@ def test_what_has_another_explanation_is_not_blamed(said, reason):
     assert told(*said) == reason
 
 
+@pytest.mark.parametrize(("sent", "heard"), [(1.5, 1), (1.5, 2), (2**53 + 1, 2**53), (2**53 + 1, 1)])
+def test_a_number_that_json_rpc_need_not_keep_breaks_no_must_when_it_comes_back_changed(sent, heard):
+    found = outcomes(*OPENING, ask(1), answer(1), ask(sent), answer(heard))
+    assert {each.id for each in found.values() if each.status == "failed"} == set()
+
+
+def test_a_second_answer_is_found_beside_a_fraction_that_was_answered():
+    found = outcomes(*OPENING, ask(1), answer(1), ask(1.5), answer(1.5), answer(1))
+    assert found["base-response-once-server"].status == "failed"
+
+
 def test_a_conversation_of_the_modern_era_that_begins_with_its_opening_is_judged():
     discovered = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
     opening = [ask(0, "server/discover", _meta=MODERN), answer(0, result=discovered)]

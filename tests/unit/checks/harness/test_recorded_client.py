@@ -112,6 +112,12 @@ def test_what_may_come_after_the_recording_is_not_missed():
     assert broken([*ASKED, SAMPLING, (SERVER, {"id": "p", "method": "ping"}), CALL[0]]) == []
 
 
+@pytest.mark.parametrize(("asked", "answered"), [(1.5, 1), (2**53 + 1, 2**53), (7.0, 7)])
+def test_a_number_that_json_rpc_need_not_keep_may_come_back_changed(asked, answered):
+    ping, pong = (SERVER, {"id": asked, "method": "ping"}), (CLIENT, {"id": answered, "result": {}})
+    assert broken([*opening(), ping, pong]) == []
+
+
 def posted(said, first=1, **headers):
     """What was SAID over HTTP, each message in an exchange of its own."""
     heads = "".join(f"\n{name}: {value}" for name, value in headers.items())

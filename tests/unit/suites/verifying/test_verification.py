@@ -7,6 +7,7 @@ from mcp_conductor.protocol.message import compact
 from mcp_conductor.protocol.transcript import Frame
 from mcp_conductor.recording.dialogue import Dialogue
 from mcp_conductor.suites.verifying.alignment import Alignment
+from mcp_conductor.suites.verifying.besides import Ending
 from mcp_conductor.suites.verifying.playing import Played
 from mcp_conductor.suites.verifying.verification import Verification, read_ignored
 
@@ -33,6 +34,7 @@ def verified(was, came, *ignored, lost=None, over_http=False, keeps_all=True):
     return list(
         Verification(
             recorded,
+            Ending.of(frames(*was)),
             played,
             alignment=Alignment(began=None, now=0.0),
             ignored=read_ignored(ignored),
@@ -129,7 +131,9 @@ def test_what_comes_after_the_end_of_a_server_is_not_run():
     error = TransportError("the server exited with code 1")
     played = Played(ids={1: 1}, frames=frames(call(1)), lost=error, problems={1: error})
     found = list(
-        Verification(recorded, played, alignment=Alignment(began=None, now=0), ignored=(), group="f").outcomes()
+        Verification(
+            recorded, Ending.of(()), played, alignment=Alignment(began=None, now=0), ignored=(), group="f"
+        ).outcomes()
     )
     assert [(each.status, each.cause) for each in found] == [("errored", "server"), ("not-run", None)]
 

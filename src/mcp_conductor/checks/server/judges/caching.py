@@ -56,16 +56,18 @@ def scopes_are_public_or_private(record: Record) -> Iterator[Finding]:
 @judged("caching-scope-uniform-pages")
 def pages_have_one_scope(record: Record) -> Iterator[Finding]:
     """Compare the pages of each list: they have the same cacheScope."""
-    gave: dict[tuple[str, str], Any] = {}  # the scope of the page that gave a cursor
+    gave: dict[tuple[str, str], Json] = {}  # the page that gave a cursor
     turned = False
     for exchange, result in record.complete(*sorted(record.dialect.cacheable)):
         method, cursor = exchange.request.method, exchange.request.params.get("cursor")
         if isinstance(cursor, str) and (method, cursor) in gave:
             turned = True
-            if result.get("cacheScope") != gave[method, cursor]:
-                yield fault(f"{method}: this page has another cacheScope than the page before", _raw(exchange))
+            before = gave[method, cursor]
+            if result.get("cacheScope") != before.get("cacheScope"):
+                told = f"{method}: this page has another cacheScope than the page before"
+                yield fault(told, _raw(exchange), beside=[before])
         if isinstance(result.get("nextCursor"), str):
-            gave[method, result["nextCursor"]] = result.get("cacheScope")
+            gave[method, result["nextCursor"]] = result
     if not turned:
         raise NotSeen("no list has a second page")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from mcp_conductor.checks.engine.check import judged_everywhere, judged_in_recordings
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.engine.odd_messages import foreign_answers, invented_ids
+from mcp_conductor.checks.engine.odd_messages import foreign_answers, invented_ids, may_change
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.report.model import Finding
@@ -60,6 +60,8 @@ def _why_unsure(record: Record) -> str | None:
         return "the recording may begin in the middle of the conversation"
     if any(message.kind == "invalid" for message in record.sent):
         return "the client sent what is not a message"
+    if any(map(may_change, record.sent)):
+        return "the client used a number as an id that need not come back as it was"
     if any(frame.source == "http" and "\nlast-event-id:" in frame.text.lower() for frame in record.frames):
         return "a stream was resumed"
     return None

@@ -8,7 +8,7 @@ from typing import Any
 from mcp_conductor.checks.engine.check import Judge, judged, judged_everywhere
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.judging import polite
-from mcp_conductor.checks.engine.odd_messages import invented_ids, is_id, is_unreadable, without_excused
+from mcp_conductor.checks.engine.odd_messages import invented_ids, is_id, is_unreadable, may_change, without_excused
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.message import Message, kind_of
@@ -101,7 +101,7 @@ def request_ids_are_not_used_twice(record: Record) -> Iterator[Finding]:
     """Compare the ids of all requests of the server: none comes twice in a session."""
     if record.transport == "http" and not any("mcp-session-id" in frame.text.lower() for frame in record.frames):
         raise NotSeen("the server has no sessions")
-    used: dict[tuple[bool, Any], str] = {}
+    used: dict[tuple[bool, Any], Message] = {}
     asked = 0
     for _, source, message in record.transcript.spoken():
         if source == "client" and message.kind == "request" and message.method == "initialize":
@@ -111,8 +111,9 @@ def request_ids_are_not_used_twice(record: Record) -> Iterator[Finding]:
         asked += 1
         key = (isinstance(message.id, str), message.id)
         # The very same text is the same request: a stream that was resumed may repeat it.
-        if used.setdefault(key, message.text) != message.text:
-            yield fault(f"the id {message.id!r} is used twice", message.raw)
+        first = used.setdefault(key, message)
+        if first.text != message.text:
+            yield fault(f"the id {message.id!r} is used twice", message.raw, beside=[first.raw])
     if asked < 2:
         raise NotSeen("the server asked less than twice")
 
@@ -144,7 +145,7 @@ def requests_are_answered_once(record: Record) -> Iterator[Finding]:
     left = Counter(message.id for message in sent if message.id is not None)
     if not left:
         raise NotSeen("nothing was asked")
-    strays = []
+    strays, second = [], []
     first: dict[Id, Message] = {}
     for message in record.heard:
         if message.kind not in ("result", "error") or message.id is None:
@@ -152,19 +153,23 @@ def requests_are_answered_once(record: Record) -> Iterator[Finding]:
         if message.id not in left:
             strays.append(message)
         elif not left[message.id]:
-            yield _second_answer(first[message.id], message)
+            second.append(_second_answer(first[message.id], message))
         else:
             left[message.id] -= 1
             first.setdefault(message.id, message)
+    if (strays or second) and any(left[each.id] for each in record.sent if each.id is not None and may_change(each)):
+        raise NotSeen("a number that need not come back as it was is the id of a request without an answer")
     if strays and left.total() >= len(strays):
         raise NotSeen("answers do not have the ids of their requests, which is another fault")
+    yield from second
     for message in strays:
         yield fault(f"no request has the id {message.id!r} of this response", message.raw)
 
 
 def _second_answer(first: Message, second: Message) -> Finding:
     kinds = f"with {_WITH[first.kind]}, and now with {_WITH[second.kind]}"
-    return fault(f"the request {second.id!r} is answered a second time: first {kinds}", second.raw)
+    told = f"the request {second.id!r} is answered a second time: first {kinds}"
+    return fault(told, second.raw, beside=[first.raw])
 
 
 @judged_everywhere("base-response-once-server")
@@ -172,11 +177,12 @@ def no_second_answers(record: Record) -> Iterator[Finding]:
     """Look for answers with an id that an answer before had, or that stands in nothing that we said.
 
     What says that something could not be read may have any id, and a number may come back in place of a string: both
-    are another fault.
+    are another fault. A number that need not come back as it was may come back as any other.
     """
     if any(frame.source == "http" and "\nlast-event-id:" in frame.text.lower() for frame in record.frames):
         raise NotSeen("a stream was resumed, which may repeat what was said")
     said = Transcript.of(polite(record.frames, record.dialect, record.capabilities))
+    inexact = {each.id for each in record.sent if may_change(each)}
     asked: Counter[Id] = Counter()
     first: dict[Id, Message] = {}
     for _, source, message in said.spoken():
@@ -188,7 +194,7 @@ def no_second_answers(record: Record) -> Iterator[Finding]:
             asked[message.id] -= 1
             first.setdefault(message.id, message)
         elif message.kind in _WITH and message.id in first and not is_unreadable(message):
-            if any(asked[each] and str(each) == str(message.id) for each in asked):
+            if any(asked[each] and (str(each) == str(message.id) or each in inexact) for each in asked):
                 continue
             yield _second_answer(first[message.id], message)
             return  # a probe may send many requests alike

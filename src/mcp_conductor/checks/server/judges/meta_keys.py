@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from mcp_conductor.checks.engine.check import judged
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.record import Record
-from mcp_conductor.protocol.message import Message
+from mcp_conductor.protocol.message import Message, kind_of
 from mcp_conductor.protocol.meta_keys import KEY, TRACE, is_reserved, labels_of
 from mcp_conductor.report.model import Finding
 
@@ -29,9 +29,8 @@ def _entries(record: Record) -> list[_Entry]:
     """Every member of every `_meta` of the server."""
     found = [
         _Entry(key, value, path, message)
-        for message in record.heard
-        if "_meta" in message.text or "\\u" in message.text  # which is quicker to see than that it is not there
-        for path, meta in _metas(message.raw, "")
+        for path, meta, message in _sent(record)
+        if isinstance(meta, dict)
         for key, value in meta.items()
     ]
     if not found:
@@ -39,14 +38,22 @@ def _entries(record: Record) -> list[_Entry]:
     return found
 
 
-def _metas(value: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _sent(record: Record) -> Iterator[tuple[str, Any, Message]]:
+    """Every `_meta` of the server, of whatever type: its path, itself, and the message that has it."""
+    for message in record.heard:
+        if "_meta" in message.text or "\\u" in message.text:  # which is quicker to see than that it is not there
+            for path, meta in _metas(message.raw, ""):
+                yield path, meta, message
+
+
+def _metas(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield from _metas(item, f"{path}[{index}]")
     elif isinstance(value, dict):
         for key, member in value.items():
             below = f"{path}.{key}" if path else key
-            if key == "_meta" and isinstance(member, dict):
+            if key == "_meta":
                 yield below, member
             elif key not in _NOT_OURS or (key == "content" and _is_content(member)):
                 yield from _metas(member, below)
@@ -60,8 +67,11 @@ def _is_content(value: Any) -> bool:
 
 @judged("base-meta-key-format-server")
 def meta_keys_follow_the_grammar(record: Record) -> Iterator[Finding]:
-    """Look at every key in `_meta`: an optional prefix of labels with dots and a slash, then a name."""
-    for entry in _entries(record):
+    """Look at every `_meta`: an object. Its keys: an optional prefix of labels with dots and a slash, then a name."""
+    flawed = [each for each in _sent(record) if not isinstance(each[1], dict)]
+    for path, meta, message in flawed:
+        yield fault(f"_meta is {kind_of(meta)}, not an object", message.raw, path=path)
+    for entry in [] if flawed else _entries(record):
         if not KEY.fullmatch(entry.key):
             yield fault(f"{entry.key!r} is not a key for _meta", entry.message.raw, path=entry.path)
 
@@ -93,4 +103,7 @@ def trace_context_has_its_format(record: Record) -> Iterator[Finding]:
         raise NotSeen("no trace context was sent")
     for entry in entries:
         if not isinstance(entry.value, str) or not TRACE[entry.key].fullmatch(entry.value):
-            yield fault(f"{entry.key} does not have the format of W3C", entry.value, path=f"{entry.path}.{entry.key}")
+            path = f"{entry.path}.{entry.key}"
+            yield fault(
+                f"{entry.key} does not have the format of W3C", entry.value, path=path, beside=[entry.message.raw]
+            )

@@ -1,6 +1,5 @@
 """Log messages and progress, as they come."""
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -94,16 +93,18 @@ def progress_texts_are_strings(record: Record) -> Iterator[Finding]:
 def progress_increases(record: Record) -> Iterator[Finding]:
     """Compare the progress notifications of each request: every one reports more than the one before."""
     needed_reports(record)
-    last: dict[str, float] = {}
+    last: dict[str, Message | None] = {}
     for _, source, message in record.transcript.spoken():
         if source == "client" and message.kind == "request":
-            last[str(progress_token(message.raw))] = -math.inf
+            last[str(progress_token(message.raw))] = None
         elif source == "server" and is_notification(message, "notifications/progress"):
             token, progress = str(message.params.get("progressToken")), message.params.get("progress")
             if progress is not None and is_number(progress) and token in last:
-                if progress <= last[token]:
-                    yield fault(f"progress is {progress} after {last[token]}", message.raw)
-                last[token] = progress
+                before = last[token]
+                if before is not None and progress <= before.params["progress"]:
+                    told = f"progress is {progress} after {before.params['progress']}"
+                    yield fault(told, message.raw, beside=[before.raw])
+                last[token] = message
 
 
 @judged("progress-stops-after-completion")

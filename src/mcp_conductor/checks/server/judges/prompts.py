@@ -1,6 +1,7 @@
 """Prompts: the list, messages and their content."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from mcp_conductor.checks.engine.check import judged, judged_everywhere
@@ -58,12 +59,14 @@ def prompts_have_names(record: Record) -> Iterator[Finding]:
 
 @judged("prompts-item-optional", needs="prompts")
 def optional_members_fit(record: Record) -> Iterator[Finding]:
-    """Look at every listed prompt: texts are strings, and each of its arguments has a name."""
-    for path, prompt in having(listed_prompts(record), "description", "title", "arguments"):
+    """Look at every listed and every fetched prompt: texts are strings, and each argument has a name."""
+    fetched = (result for _, result in record.complete("prompts/get") if "description" in result)
+    described = (("result", {"description": result["description"]}) for result in fetched)
+    for path, prompt in having(chain(listed_prompts(record), described), "description", "title", "arguments"):
         yield from misfits(prompt, {"description": text, "title": text}, path)
         arguments = prompt.get("arguments", [])
         if not isinstance(arguments, list):
-            yield fault("arguments is not an array", arguments, path=f"{path}.arguments")
+            yield fault("arguments is not an array", arguments, path=f"{path}.arguments", beside=[prompt])
             continue
         for index, argument in enumerate(arguments):
             where = f"{path}.arguments[{index}]"

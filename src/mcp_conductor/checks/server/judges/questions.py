@@ -53,7 +53,8 @@ def context_is_not_included(record: Record) -> Iterator[Finding]:
     """Look at sampling requests to a client that does not declare sampling.context: they do not ask for context."""
     for _, params, evidence in asked_for(record, SAMPLING):
         if not _is_declared(record, "context") and params.get("includeContext") in ("thisServer", "allServers"):
-            yield fault("context is requested from a client that does not declare sampling.context", evidence)
+            told = "context is requested from a client that does not declare sampling.context"
+            yield fault(told, evidence, beside=record.opening[-1:])
 
 
 @judged("sampling-tools-gated-server")
@@ -61,7 +62,8 @@ def tools_are_for_those_who_declare_them(record: Record) -> Iterator[Finding]:
     """Look at sampling requests to a client that does not declare sampling.tools: they have no tools."""
     for _, params, evidence in asked_for(record, SAMPLING):
         if not _is_declared(record, "tools") and ("tools" in params or "toolChoice" in params):
-            yield fault("tools are given to a client that does not declare sampling.tools", evidence)
+            told = "tools are given to a client that does not declare sampling.tools"
+            yield fault(told, evidence, beside=record.opening[-1:])
 
 
 @judged("sampling-tool-result-only-server")

@@ -68,6 +68,7 @@ def schemas_are_valid(record: Record) -> Iterator[Finding]:
                     f"tool {tool.get('name')!r}: {member} is not a valid schema: {found}",
                     schema,
                     path=f"{path}.{member}",
+                    beside=[tool],
                 )
     if vast is not None:
         raise NotSeen(vast)
@@ -107,7 +108,9 @@ def composed_input_schemas_are_for_objects(record: Record) -> Iterator[Finding]:
         if isinstance(schema, dict) and any(word in schema for word in _COMPOSITION):
             seen = True
             if schema.get("type") != "object":
-                yield fault(f'tool {tool.get("name")!r}: inputSchema.type must be "object"', schema, path=path)
+                yield fault(
+                    f'tool {tool.get("name")!r}: inputSchema.type must be "object"', schema, path=path, beside=[tool]
+                )
     if not seen:
         raise NotSeen("no inputSchema is composed of others")
 
@@ -140,10 +143,10 @@ def header_names_are_tokens(record: Record) -> Iterator[Finding]:
     for tool, keys, schema in _annotated_schemas(record):
         name = schema[ANNOTATION]
         if not isinstance(name, str) or not _TOKEN.fullmatch(name):
-            yield fault(f"{ANNOTATION} is not a valid header name", schema, path=_place(tool, keys))
+            yield fault(f"{ANNOTATION} is not a valid header name", schema, path=_place(tool, keys), beside=[tool])
             continue
         if (once := (str(tool.get("name")), name.lower())) in used:
-            yield fault(f"{ANNOTATION} {name!r} is used twice", schema, path=_place(tool, keys))
+            yield fault(f"{ANNOTATION} {name!r} is used twice", schema, path=_place(tool, keys), beside=[tool])
         used.add(once)
 
 
@@ -161,6 +164,7 @@ def header_values_are_primitive(record: Record) -> Iterator[Finding]:
                 f"the type of a property with {ANNOTATION} is not {', '.join(sorted(HEADER_TYPES))}",
                 schema,
                 path=_place(tool, keys),
+                beside=[tool],
             )
 
 
@@ -169,7 +173,9 @@ def header_values_are_reachable(record: Record) -> Iterator[Finding]:
     """Look at every x-mcp-header in listed tools: only properties lead to it, no items, alternatives or references."""
     for tool, keys, schema in _annotated_schemas(record):
         if any(keyword != "properties" for keyword in keys[::2]):
-            yield fault(f"{ANNOTATION} is not reached through properties alone", schema, path=_place(tool, keys))
+            yield fault(
+                f"{ANNOTATION} is not reached through properties alone", schema, path=_place(tool, keys), beside=[tool]
+            )
 
 
 @judged("xmcp-not-sensitive", needs="tools")
@@ -181,6 +187,7 @@ def headers_have_no_secrets(record: Record) -> Iterator[Finding]:
                 f"property {keys[-1]!r} seems to be a secret, but many programs can read headers",
                 schema,
                 path=_place(tool, keys),
+                beside=[tool],
             )
 
 
@@ -230,4 +237,4 @@ def icons_are_safe(record: Record) -> Iterator[Finding]:
     for path, icon in _icons(record):
         src = icon.get("src") if isinstance(icon, dict) else None
         if isinstance(src, str) and not src.lower().startswith(_SAFE_SCHEMES):
-            yield fault("an icon should come by https: or data:", src, path=f"{path}.src")
+            yield fault("an icon should come by https: or data:", src, path=f"{path}.src", beside=[icon])

@@ -27,7 +27,8 @@ def answers_come_on_stdout(record: Record) -> Iterator[Finding]:
         if frame.source == "stderr" and lost:
             message = parse(frame.text)
             if message.kind in ("result", "error") and message.id in lost:
-                yield fault(f"the answer to {lost[message.id].method} is on stderr", frame.text)
+                request = lost[message.id]
+                yield fault(f"the answer to {request.method} is on stderr", frame.text, beside=[request.raw])
 
 
 @judged("stdio-stderr-logging-server")

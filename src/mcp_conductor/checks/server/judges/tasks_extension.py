@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from mcp_conductor.checks.engine.check import judged
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.record import Record
-from mcp_conductor.checks.engine.task_shapes import FOLLOWING, SHORTEST_ID, declares_extension, extension_flaw
+from mcp_conductor.checks.engine.task_shapes import FOLLOWING, declares_extension, extension_flaw, guessable_ids
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import (
     TASKS_EXTENSION,
@@ -65,10 +65,7 @@ def only_receipts_are_of_the_type_task(record: Record) -> Iterator[Finding]:
 @judged("taske-id-entropy")
 def ids_cannot_be_guessed(record: Record) -> Iterator[Finding]:
     """Look at the ids of all tasks: they are different, and long enough not to be guessed."""
-    ids = [task["taskId"] for _, task in _receipts(record) if isinstance(task.get("taskId"), str)]
-    if not ids:
+    made = [task for _, task in _receipts(record) if isinstance(task.get("taskId"), str)]
+    if not made:
         raise NotSeen("no task was made")
-    if len(set(ids)) < len(ids):
-        yield fault("two tasks have the same id", ids)
-    if short := [each for each in ids if len(each) < SHORTEST_ID]:
-        yield fault("the id of a task is easy to guess", short)
+    yield from guessable_ids(made)

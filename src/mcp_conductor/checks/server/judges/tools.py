@@ -62,7 +62,9 @@ def tools_have_input_schemas(record: Record) -> Iterator[Finding]:
             yield fault(f"tool {tool.get('name')!r}: inputSchema {flaw}", tool, path=path)
             continue
         if schema.get("type") != "object":
-            yield fault(f'tool {tool.get("name")!r}: inputSchema.type must be "object"', schema, path=where)
+            yield fault(
+                f'tool {tool.get("name")!r}: inputSchema.type must be "object"', schema, path=where, beside=[tool]
+            )
         yield from misfits(schema, {"properties": structure, "required": texts}, where)
 
 
@@ -76,7 +78,7 @@ def output_schemas_are_for_objects(record: Record) -> Iterator[Finding]:
             schema = tool["outputSchema"]
             if not isinstance(schema, dict) or schema.get("type") != "object":
                 message = f'tool {tool.get("name")!r}: outputSchema.type must be "object"'
-                yield fault(message, schema, path=f"{path}.outputSchema")
+                yield fault(message, schema, path=f"{path}.outputSchema", beside=[tool])
     if not seen:
         raise NotSeen("no tool has an outputSchema")
 
@@ -113,6 +115,7 @@ def annotations_are_hints(record: Record) -> Iterator[Finding]:
                 f"tool {tool.get('name')!r}: readOnlyHint and destructiveHint are both true",
                 annotations,
                 path=f"{path}.annotations",
+                beside=[tool],
             )
 
 
@@ -127,6 +130,7 @@ def task_support_is_one_of_three(record: Record) -> Iterator[Finding]:
                 f"tool {tool.get('name')!r}: taskSupport is not {', '.join(TASK_SUPPORT)}",
                 execution,
                 path=f"{path}.execution",
+                beside=[tool],
             )
 
 
@@ -136,9 +140,8 @@ def names_are_plain(record: Record) -> Iterator[Finding]:
     for path, tool in listed_tools(record):
         name = tool.get("name")
         if isinstance(name, str) and not _NAME.fullmatch(name):
-            yield fault(
-                f"tool {name!r}: the name should be 1 to 128 characters of A-Z a-z 0-9 _ - .", name, path=f"{path}.name"
-            )
+            told = f"tool {name!r}: the name should be 1 to 128 characters of A-Z a-z 0-9 _ - ."
+            yield fault(told, name, path=f"{path}.name", beside=[tool])
 
 
 @judged_everywhere("tools-listchanged-needs-capability")

@@ -62,9 +62,9 @@ async def _untold(probe: Probe, method: str) -> AsyncIterator[Finding]:
             if not any(probe.record().notifications(notification)):
                 await probe.settled()  # it may come after the list
             if not any(probe.record().notifications(notification)):
-                before, after = (", ".join(sorted(names)) for names in changed)
+                before, after = (", ".join(sorted(page.names)) for page in changed)
                 what = f"{method} lists others than before, and {notification} did not come"
-                yield fault(what, after, hint=f"before: {before}")
+                yield fault(what, after, hint=f"before: {before}", beside=[page.result for page in changed])
             return
         if not probe.found.triggers:
             raise NotSeen(f"{method} lists the same every time: --trigger TOOL=JSON names a tool that changes it")

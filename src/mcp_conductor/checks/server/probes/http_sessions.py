@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcp_conductor.checks.engine.check import probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
@@ -32,22 +32,32 @@ async def session_ids_are_visible(probe: Probe) -> AsyncIterator[Finding]:
     """Open a session: its id has only visible ASCII characters."""
     async with _in_session(probe) as http:
         if not _VISIBLE.fullmatch(http.session or ""):
-            yield fault("the session id has characters that are not visible ASCII", http.session)
+            told = "the session id has characters that are not visible ASCII"
+            yield fault(told, http.session, beside=_openings([http]))
 
 
 @probed("session-id-secure", alone=True)
 async def session_ids_cannot_be_guessed(probe: Probe) -> AsyncIterator[Finding]:
     """Open several sessions: their ids are all different, long enough, and do not count up."""
-    ids = []
+    opened = []
     for _ in range(MANY_SESSIONS):
         async with _in_session(probe) as http:
-            ids.append(http.session or "")
+            opened.append(http)
+    ids = [http.session or "" for http in opened]
+    told = None
     if len(set(ids)) < len(ids):
-        yield fault("two sessions have the same id", ids)
+        told = "two sessions have the same id"
     elif min(map(len, ids)) < SHORTEST_ID:
-        yield fault(f"session ids are shorter than {SHORTEST_ID} characters", ids)
+        told = f"session ids are shorter than {SHORTEST_ID} characters"
     elif _counts(ids):
-        yield fault("session ids count up", ids)
+        told = "session ids count up"
+    if told is not None:
+        yield fault(told, ids, beside=_openings(opened[-2:]))
+
+
+def _openings(sessions: list[HttpProbe]) -> list[Json]:
+    """What gave SESSIONS their ids."""
+    return [http.hello.shown() for http in sessions if http.hello is not None]
 
 
 def _counts(ids: list[str]) -> bool:
@@ -159,7 +169,7 @@ async def get_streams_bring_no_answers(probe: Probe) -> AsyncIterator[Finding]:
         await asyncio.sleep(SETTLING_SECONDS)
         for message in stream.messages:
             if isinstance(message, dict) and "method" not in message:
-                yield fault("a response comes on the GET stream", message)
+                yield fault("a response comes on the GET stream", message, beside=[stream.request])
 
 
 @probed("http-get-unrelated-only", alone=True)
@@ -172,7 +182,8 @@ async def get_streams_bring_no_progress(probe: Probe) -> AsyncIterator[Finding]:
         await asyncio.sleep(SETTLING_SECONDS)
         for message in stream.messages:
             if _token(message) == "conductor-get":
-                yield fault("the progress of a request comes on the GET stream", message)
+                told = "the progress of a request comes on the GET stream"
+                yield fault(told, message, beside=[stream.request])
 
 
 @probed("http-no-broadcast", alone=True)
@@ -188,7 +199,8 @@ async def messages_come_once(probe: Probe) -> AsyncIterator[Finding]:
         counted = Counter(compact(message) for stream in streams for message in _unique_progress(stream))
         for text, times in counted.items():
             if times > 1:
-                yield fault(f"the same message comes on {times} streams", text)
+                told = f"the same message comes on {times} streams"
+                yield fault(told, text, beside=[stream.shown() for stream in streams])
 
 
 def _unique_progress(stream: HttpResponse) -> Iterator[Json]:
@@ -253,39 +265,40 @@ async def event_ids_are_unique(probe: Probe) -> AsyncIterator[Finding]:
             raise NotSeen("the server gives its events no ids")
         for each, times in Counter(ids).items():
             if times > 1:
-                yield fault(f"the event id {each!r} comes {times} times in one session", ids)
+                told = f"the event id {each!r} comes {times} times in one session"
+                yield fault(told, ids, beside=[answer.shown() for answer in seen])
 
 
 @probed("resume-no-cross-stream-replay", "resume-event-id-identifies-stream", alone=True)
 async def only_the_same_stream_is_resumed(probe: Probe) -> AsyncIterator[Finding]:
     """POST two requests and resume the first stream with its first event id: nothing of the second comes."""
     async with http_session(probe) as http:
-        first, last_id = await _with_event_id(http)
+        first = await _with_event_id(http)
         other = http.anything()
-        await http.post(other)
+        answer = await http.post(other)
         try:
-            resumed = await http.verb("GET", {"Accept": EVENTS, "Last-Event-ID": last_id})
+            resumed = await http.verb("GET", {"Accept": EVENTS, "Last-Event-ID": first.id})
         except RequestTimeout:
             raise NotSeen("the GET was not answered in time") from None
         if resumed.refused:
             raise NotSeen(f"the server does not resume streams: HTTP {resumed.status}")
         if resumed.reply(other["id"]) is not None:
-            yield fault(
-                f"resuming the stream of request {first['id']} brings the answer to {other['id']}", resumed.shown()
-            )
+            told = f"resuming the stream of request {first.raw['id']} brings the answer to {other['id']}"
+            yield fault(told, resumed.shown(), beside=[first.answer.shown(), answer.shown()])
 
 
 @probed("resume-via-get-only", alone=True)
 async def streams_of_posts_are_resumed_by_get(probe: Probe) -> AsyncIterator[Finding]:
     """Where GET is offered and events have ids: GET with the id of an event of a POST is not refused."""
     async with http_session(probe) as http:
-        _, last_id = await _with_event_id(http)
+        first = await _with_event_id(http)
         with suppress(RequestTimeout):
             if (await http.verb("GET", {"Accept": EVENTS})).refused:
                 raise NotSeen("the server offers no GET stream")
-            seen = await http.verb("GET", {"Accept": EVENTS, "Last-Event-ID": last_id})
+            seen = await http.verb("GET", {"Accept": EVENTS, "Last-Event-ID": first.id})
             if seen.refused:
-                yield fault(f"GET with Last-Event-ID: {last_id} is answered with {seen.status}", seen.shown())
+                told = f"GET with Last-Event-ID: {first.id} is answered with {seen.status}"
+                yield fault(told, seen.shown(), beside=[first.answer.shown()])
 
 
 @probed("resume-priming-event", alone=True)
@@ -297,9 +310,8 @@ async def streams_begin_with_an_id(probe: Probe) -> AsyncIterator[Finding]:
             raise NotSeen("no request is answered with a stream")
         first = seen.events[0]
         if not first.id or first.data:
-            yield fault(
-                "the first event of a stream does not have an id and empty data", {"id": first.id, "data": first.data}
-            )
+            told = "the first event of a stream does not have an id and empty data"
+            yield fault(told, {"id": first.id, "data": first.data}, beside=[seen.shown()])
 
 
 @probed("resume-retry-before-close", alone=True)
@@ -330,13 +342,22 @@ async def a_lost_connection_cancels_nothing(probe: Probe) -> AsyncIterator[Findi
             await eventually(lambda: resumed.ended or resumed.reply(raw["id"]) is not None, probe.timeout, probe.trail)
         answer = resumed.reply(raw["id"])
         if answer is None:
-            yield fault("the answer to a request whose connection was lost never comes", resumed.shown())
+            told = "the answer to a request whose connection was lost never comes"
+            yield fault(told, resumed.shown(), beside=[seen.shown()])
 
 
-async def _with_event_id(http: HttpProbe) -> tuple[Json, str]:
+class _Resumable(NamedTuple):
     """A request that was answered with a stream, and the id of its first event."""
+
+    raw: Json
+    answer: HttpResponse
+    id: str
+
+
+async def _with_event_id(http: HttpProbe) -> _Resumable:
     raw = http.anything()
-    ids = [event.id for event in (await http.post(raw)).events if event.id]
+    answer = await http.post(raw)
+    ids = [event.id for event in answer.events if event.id]
     if not ids:
         raise NotSeen("the server gives its events no ids")
-    return raw, ids[0]
+    return _Resumable(raw, answer, ids[0])

@@ -23,7 +23,8 @@ from mcp_conductor.transport import meanwhile
 # of another request when its type, its sign or its upper bits are lost: an answer with a changed id is known by that.
 _IDS_OF_RESULTS = ("conductor-id", 424_242, "454545", 0, "", -464_646, 2**32 + 474_747, 2**53 - 1)
 _IDS_OF_ERRORS = ("conductor-error", 434_343, "484848")
-# Servers may refuse a fraction. Beyond 2^53 readers of JSON need not keep every digit (RFC 8259, section 6).
+# An id "SHOULD NOT contain fractional parts" (JSON-RPC 2.0). Beyond 2^53 readers of JSON need not keep every digit
+# (RFC 8259, section 6).
 _FRACTION, _BEYOND = 4545.5, 2**53 + 1
 _NOT_UTF_8 = re.compile("[\udc80-\udcff]")
 _FOREIGN_ID = "ключ-é-🎼"
@@ -62,7 +63,7 @@ async def unknown_methods_are_refused(probe: Probe) -> AsyncIterator[Finding]:
 async def ids_are_echoed(probe: Probe) -> AsyncIterator[Finding]:
     """Ask with strings and numbers as ids, for results and for errors: each reply has the id of its request.
 
-    A fraction may be refused. An integer beyond 2^53 may lose digits, as in most readers of JSON, which is a remark.
+    A fraction may be refused. It is a remark that a fraction, or an integer beyond 2^53, comes back as another number.
     """
     ids = {probe.harmless: _IDS_OF_RESULTS, "conductor/no-such-method": _IDS_OF_ERRORS}
     async with probe.polite_session() as other:
@@ -75,11 +76,8 @@ async def ids_are_echoed(probe: Probe) -> AsyncIterator[Finding]:
             _, changed = await _ask_with_id(other, other.harmless, number, refusable=True)
             if changed is None or changed.id is None:
                 continue
-            if number == _BEYOND and changed.id == float(_BEYOND):
-                told = f"the id {_BEYOND} comes back as {render(changed.id)}: integers beyond 2^53 lose digits here"
-                probe.found.remarks.append(told)
-            else:
-                yield fault(f"the reply to the id {number} has the id {render(changed.id)}", changed.raw)
+            lost = "integers beyond 2^53 lose digits" if number == _BEYOND else "fractions are not kept"
+            probe.found.remarks.append(f"the id {number} comes back as {render(changed.id)}: {lost} here")
 
 
 async def _ask_with_id(
@@ -164,9 +162,8 @@ async def messages_are_utf_8(probe: Probe) -> AsyncIterator[Finding]:
             for frame in record.frames:
                 # Bytes that are not UTF-8 are kept as lone surrogates.
                 if frame.source == "server" and _NOT_UTF_8.search(frame.text):
-                    yield fault(
-                        "a message is not UTF-8", frame.text.encode(errors="surrogateescape").decode(errors="replace")
-                    )
+                    shown = frame.text.encode(errors="surrogateescape").decode(errors="replace")
+                    yield fault("a message is not UTF-8", shown, beside=[frame.text])
                     problem = None
         if problem is not None:
             yield problem

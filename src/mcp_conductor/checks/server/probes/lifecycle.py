@@ -46,12 +46,12 @@ async def supported_versions_are_echoed(probe: Probe) -> AsyncIterator[Finding]:
     replies = dict(zip(versions, await _offers(probe, versions), strict=True))
     offered = {asked: _agreed_version(reply) for asked, reply in replies.items()}
     for asked, reply in replies.items():
+        offering = [each.raw for version, each in replies.items() if offered[version] == asked]
         supported = data_of(reply).get("supported")
         listed = isinstance(supported, list) and asked in supported
         if offered[asked] != asked and (listed or asked in offered.values()):
-            yield fault(
-                f"version {asked} is supported, but initialize with it is answered with another version", reply.raw
-            )
+            told = f"version {asked} is supported, but initialize with it is answered with another version"
+            yield fault(told, reply.raw, beside=offering[:1])
 
 
 @probed("lifecycle-version-server-counter", alone=True, hands_on=("leaving",))
@@ -80,8 +80,9 @@ async def the_counter_offer_is_the_newest(probe: Probe) -> AsyncIterator[Finding
     if agreed not in known:
         raise NotSeen("the server made no offer that we know")
     for newer in reversed(known[known.index(agreed) + 1 :]):
-        if _agreed_version(await _offer(probe, newer)) == newer:
-            yield fault(f"the server offers {agreed}, but supports {newer}", reply.raw)
+        accepted = await _offer(probe, newer)
+        if _agreed_version(accepted) == newer:
+            yield fault(f"the server offers {agreed}, but supports {newer}", reply.raw, beside=[accepted.raw])
             return
 
 
@@ -153,6 +154,7 @@ def _agreed_version(reply: Message) -> Any:
 class _Beginning:
     """A handshake, step by step."""
 
+    opening: Message  # the answer to initialize
     before: Message  # the answer to a ping before notifications/initialized
     questions: list[Message]  # what the server asked until then
     after: Message  # the answer to a ping after it
@@ -165,12 +167,12 @@ async def _beginning(probe: Probe) -> _Beginning:
     async def begin() -> _Beginning:
         capabilities = {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {}}
         async with probe.unopened() as fresh:
-            await initialize(fresh, probe.patience, capabilities=capabilities)
+            opening = await initialize(fresh, probe.patience, capabilities=capabilities)
             before = await fresh.ask("ping")
             await fresh.settled()
             questions = list(fresh.record().questions())
             after = await _send_initialized(fresh, None)
-            return _Beginning(before, questions, after, unasked_replies(fresh.record()))
+            return _Beginning(opening, before, questions, after, unasked_replies(fresh.record()))
 
     return await probe.once("beginning", begin)
 
@@ -205,9 +207,11 @@ async def initialized_is_taken_silently(probe: Probe) -> AsyncIterator[Finding]:
 @probed("lifecycle-server-quiet-before-initialized", alone=True)
 async def the_server_waits_for_initialized(probe: Probe) -> AsyncIterator[Finding]:
     """Send initialize, but not notifications/initialized: the server asks nothing but ping."""
-    for message in (await _beginning(probe)).questions:
+    begun = await _beginning(probe)
+    for message in begun.questions:
         if message.method != "ping":
-            yield fault(f"{message.method} is sent before notifications/initialized", message.raw)
+            told = f"{message.method} is sent before notifications/initialized"
+            yield fault(told, message.raw, beside=[begun.opening.raw])
 
 
 @probed("lifecycle-ping-during-init-server", alone=True)
@@ -283,9 +287,11 @@ async def only_what_the_client_can_do_is_asked(probe: Probe) -> AsyncIterator[Fi
         for params in calls:
             with suppress(RequestTimeout, NoAnswer):
                 await other.ask("tools/call", params)
-        asked = [message for message in other.record().questions() if message.method in _QUESTIONS]
+        record = other.record()
+        asked = [message for message in record.questions() if message.method in _QUESTIONS]
         for message in asked:
-            yield fault(f"{message.method} is sent to a client that does not declare it", message.raw)
+            told = f"{message.method} is sent to a client that does not declare it"
+            yield fault(told, message.raw, beside=record.opening[-1:])
         if not calls and not asked:
             raise NotSeen("no tool may be called without asking (--call-tools)")
 

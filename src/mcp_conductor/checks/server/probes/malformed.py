@@ -16,7 +16,8 @@ from mcp_conductor.report.model import Finding
 
 _NO_JSON = '{"jsonrpc": "2.0", "id": 1, "method":'
 # Over HTTP a request that lacks its name lacks the header with its name, too.
-CLEAN = "stdio-stdout-clean-server"  # noise would be taken for the answer to a text that is not a request
+# Noise, or an answer that comes again, would be taken for the answer to a text that is not a request.
+CLEAN, ONCE = "stdio-stdout-clean-server", "base-response-once-server"
 _REFUSALS = (INVALID_PARAMS, INVALID_REQUEST, HEADER_MISMATCH)
 _MISFITS: dict[str, tuple[str, Json]] = {
     "tools": ("tools/call", {"arguments": {}}),
@@ -25,7 +26,7 @@ _MISFITS: dict[str, tuple[str, Json]] = {
 }
 
 
-@probed("base-parse-error-server", alone=True, follows=CLEAN)
+@probed("base-parse-error-server", alone=True, follows=(CLEAN, ONCE))
 async def no_json_is_a_parse_error(probe: Probe) -> AsyncIterator[Finding]:
     """Send half of a message: an error has the code -32700; over HTTP the status is 400. Silence breaks no rule."""
     came = await reaction(probe, _NO_JSON)
@@ -52,7 +53,7 @@ async def unreadable_ids_are_not_invented(probe: Probe) -> AsyncIterator[Finding
     "base-invalid-request-server",
     alone=True,
     prepared="odd",
-    follows=(CLEAN, "base-notification-no-response-server"),
+    follows=(CLEAN, ONCE, "base-notification-no-response-server"),
 )
 async def what_is_no_request_is_refused(probe: Probe) -> AsyncIterator[Finding]:
     """Send requests with jsonrpc "1.0", with the id null, and without a method: an error has the code -32600.

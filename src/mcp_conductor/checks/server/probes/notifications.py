@@ -1,6 +1,6 @@
 """Log messages and progress, asked for: levels, and tokens."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from weakref import WeakKeyDictionary
 
 from mcp_conductor.checks.engine.check import probed
@@ -19,6 +19,7 @@ from mcp_conductor.checks.engine.shapes import acknowledges, is_notification, is
 from mcp_conductor.checks.engine.tool_calls import MOST_CALLS, callable_again, calls, carry_out
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import RequestTimeout
+from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, LOG_LEVELS, META
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.report.model import Finding
@@ -94,17 +95,19 @@ async def lower_levels_are_not_sent(probe: Probe) -> AsyncIterator[Finding]:
             raise NotSeen("the level cannot be set")
         for params in wanted:
             await carry_out(other, params)
-        for finding in _lower(other.record().heard[mark:], "error"):
+        for finding in _lower(other.record().heard[mark:], "error", set_by=[reply.raw]):
             yield finding
 
 
-def _lower(heard: list[Message], than: str) -> Iterator[Finding]:
+def _lower(heard: list[Message], than: str, set_by: Sequence[Json] = ()) -> Iterator[Finding]:
+    """Log messages of a level below the one that was SET_BY other messages, or by the request."""
     for message in heard:
         if not is_notification(message, "notifications/message"):
             continue
         level = message.params.get("level")
         if level in LOG_LEVELS and LOG_LEVELS.index(level) < LOG_LEVELS.index(than):
-            yield fault(f"a message of level {level} is sent though only {than} and above was asked for", message.raw)
+            told = f"a message of level {level} is sent though only {than} and above was asked for"
+            yield fault(told, message.raw, beside=set_by)
 
 
 @probed("logging-modern-level")

@@ -62,7 +62,8 @@ async def arguments_change_the_messages(probe: Probe) -> AsyncIterator[Finding]:
         if first is not None and second is not None:
             seen = True
             if first.get("messages") == second.get("messages"):
-                yield fault(f"prompt {name!r}: different arguments lead to the same messages", replies[1].raw)
+                told = f"prompt {name!r}: different arguments lead to the same messages"
+                yield fault(told, replies[1].raw, beside=[replies[0].raw])
     if not seen:
         raise NotSeen("no prompt takes any text as its arguments")
 

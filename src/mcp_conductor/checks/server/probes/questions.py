@@ -25,9 +25,11 @@ async def _record_without_capabilities(probe: Probe) -> Record:
 
 async def _undeclared_questions(probe: Probe, method: str, capability: str) -> AsyncIterator[Finding]:
     asked_for(probe.record(), method)
-    for name, _, evidence in asked(await _record_without_capabilities(probe)):
+    record = await _record_without_capabilities(probe)
+    for name, _, evidence in asked(record):
         if name == method:
-            yield fault(f"{method} is sent to a client that does not declare {capability}", evidence)
+            told = f"{method} is sent to a client that does not declare {capability}"
+            yield fault(told, evidence, beside=record.opening[-1:])
 
 
 # Roots.
@@ -85,10 +87,8 @@ async def samples_may_be_arrays(probe: Probe) -> AsyncIterator[Finding]:
     record = await called_again(probe, wanted, Answers(roots=[], sampling=sample, elicitation="auto"))
     for params in wanted:
         if not _has_worked(record, params):
-            yield fault(
-                f"tool {params['name']!r} fails when the result of sampling has an array of content",
-                _last(record, params),
-            )
+            told = f"tool {params['name']!r} fails when the result of sampling has an array of content"
+            yield fault(told, _last(record, params), beside=_answers_during(record, params))
 
 
 def _outcomes(record: Record, params: Json) -> list[Message | None]:
@@ -110,6 +110,21 @@ def _last(record: Record, params: Json) -> Any:
     return replies[-1] if replies else None
 
 
+def _answers_during(record: Record, params: Json) -> list[Any]:
+    """The last call of the same tool, and what we answered to questions during it."""
+    found: list[Any] = []
+    name: Any = None
+    for _, source, message in record.transcript.spoken():
+        if source != "client":
+            continue
+        if message.kind == "request" and message.method == "tools/call":
+            name = message.params.get("name")
+            found = [message.raw] if name == params.get("name") else found
+        elif message.kind == "result" and name == params.get("name"):
+            found.append(message.raw)
+    return found
+
+
 # Elicitation, as far as it must be provoked; what requests look like is judged in `forms`.
 
 
@@ -129,7 +144,8 @@ async def modes_are_for_those_who_declare_them(probe: Probe) -> AsyncIterator[Fi
         record = await called_again(probe, wanted, Declaring({"elicitation": {mode: {}}}))
         for method, params, evidence in asked(record):
             if method == ELICITATION and params.get("mode", "form") == other:
-                yield fault(f"mode {other} is used with a client that declares only {mode}", evidence)
+                told = f"mode {other} is used with a client that declares only {mode}"
+                yield fault(told, evidence, beside=record.opening[-1:])
 
 
 @probed("elicit-decline-handled-server", alone=True)
@@ -144,7 +160,8 @@ async def refusals_are_taken(probe: Probe) -> AsyncIterator[Finding]:
                 try:
                     await other.session.request("tools/call", params)
                 except (RequestTimeout, TransportError) as error:
-                    yield fault(f"{action}: {error.message}", params)
+                    told = f"{action}: {error.message}"
+                    yield fault(told, params, beside=_answers_during(other.record(), params))
                 except ConductorError:
                     pass  # an error is an end too
 
@@ -172,7 +189,5 @@ async def content_is_validated(probe: Probe) -> AsyncIterator[Finding]:
     record = await called_again(probe, wanted, _Nonsense(roots=[], sampling="auto", elicitation="auto"))
     for params in wanted:
         if _has_worked(record, params):
-            yield fault(
-                f"tool {params['name']!r} accepts content that does not fit the schema of its form",
-                _last(record, params),
-            )
+            told = f"tool {params['name']!r} accepts content that does not fit the schema of its form"
+            yield fault(told, _last(record, params), beside=_answers_during(record, params))

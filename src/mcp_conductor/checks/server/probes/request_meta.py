@@ -167,7 +167,7 @@ async def missing_capabilities_have_status_400(probe: Probe) -> AsyncIterator[Fi
                 seen = True
                 if answer.status != 400:
                     status = f"{MISSING_CLIENT_CAPABILITY} comes with status {answer.status}, not 400"
-                    yield fault(status, answer.text)
+                    yield fault(status, answer.shown())
     if not seen:
         raise NotSeen(f"no call was refused with {MISSING_CLIENT_CAPABILITY}")
 
@@ -180,10 +180,11 @@ async def nothing_is_remembered(probe: Probe) -> AsyncIterator[Finding]:
         for params in asking:
             if _asks(result_of(await with_meta(other, "tools/call", context(other), params))):
                 continue  # it asks anybody, which is another matter
-            await other.ask("tools/call", params)
+            able = await other.ask("tools/call", params)
             reply = await with_meta(other, "tools/call", context(other), params)
             if _asks(result_of(reply)):
-                yield fault(f"tool {params['name']!r} asks for what only an earlier request declared", reply.raw)
+                told = f"tool {params['name']!r} asks for what only an earlier request declared"
+                yield fault(told, reply.raw, beside=[able.raw])
 
 
 # Connections and identities.
@@ -196,7 +197,8 @@ async def names_change_nothing(probe: Probe) -> AsyncIterator[Finding]:
     if not methods:
         raise NotSeen("the server declares no lists")
     for method in methods:
-        usual = _listed_names(await with_meta(probe, method, context(probe)), method)
+        first = await with_meta(probe, method, context(probe))
+        usual = _listed_names(first, method)
         other = {**context(probe), CLIENT_INFO: {"name": "another-client", "version": "0.0.1"}}
         for meta in (other, _without(other, CLIENT_INFO)):
             reply = await with_meta(probe, method, meta)
@@ -204,7 +206,7 @@ async def names_change_nothing(probe: Probe) -> AsyncIterator[Finding]:
                 _listed_names(reply, method) != usual
                 and _listed_names(await with_meta(probe, method, context(probe)), method) == usual
             ):
-                yield fault(f"{method}: the result depends on clientInfo", reply.raw)
+                yield fault(f"{method}: the result depends on clientInfo", reply.raw, beside=[first.raw])
 
 
 def _listed_names(reply: Message, method: str) -> list[str] | None:
@@ -223,20 +225,25 @@ async def lists_are_the_same_on_every_connection(probe: Probe) -> AsyncIterator[
         raise NotSeen("the server declares no lists")
     async with probe.polite_session() as one, probe.polite_session(second=True) as other:
         for method in methods:
-            before, there, after = [await _everything(each, method) for each in (one, other, one)]
+            before, there, after = [_names_in(await _everything(each, method), method) for each in (one, other, one)]
             if before == there == after:
                 continue
             # Lists may change with time; what changes by itself cannot be told from what it should not depend on.
-            again, there_again = [await _everything(each, method) for each in (one, other)]
+            lists = [await _everything(each, method) for each in (one, other)]
+            again, there_again = [_names_in(each, method) for each in lists]
             if after == again != there_again == there:
-                yield fault(f"{method}: the result depends on the connection", {"one": again, "other": there_again})
+                told = f"{method}: the result depends on the connection"
+                yield fault(told, {"one": again, "other": there_again}, beside=lists)
 
 
-async def _everything(probe: Probe, method: str) -> list[str] | None:
+async def _everything(probe: Probe, method: str) -> Any:
     try:
-        whole = await probe.session.everything(method)
+        return await probe.session.everything(method)
     except MethodError:  # that a list is not served is told elsewhere
         return None
+
+
+def _names_in(whole: Any, method: str) -> list[str] | None:
     return _sorted_names(whole.get(_MEMBERS[method])) if isinstance(whole, dict) else None
 
 
@@ -285,4 +292,5 @@ async def requests_at_once_are_independent(probe: Probe) -> AsyncIterator[Findin
         together = await asyncio.gather(*(with_meta(other, "server/discover", meta) for meta in metas))
     for by_itself, among_others in zip(alone, together, strict=True):
         if by_itself.kind != among_others.kind or code_of(by_itself) != code_of(among_others):
-            yield fault("a request is answered differently when others are sent with it", among_others.raw)
+            told = "a request is answered differently when others are sent with it"
+            yield fault(told, among_others.raw, beside=[by_itself.raw])

@@ -13,7 +13,7 @@ from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.replies import code_of
 from mcp_conductor.checks.engine.shapes import is_notification
-from mcp_conductor.checks.engine.task_shapes import SHORTEST_ID, TERMINAL, UNKNOWN_TASK, task_flaw
+from mcp_conductor.checks.engine.task_shapes import TERMINAL, UNKNOWN_TASK, guessable_ids, task_flaw
 from mcp_conductor.checks.engine.tool_calls import calls
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import RequestTimeout, UsageError
@@ -161,23 +161,19 @@ async def tasks_begin_as_working(probe: Probe) -> AsyncIterator[Finding]:
 async def ended_tasks_stay_ended(probe: Probe) -> AsyncIterator[Finding]:
     """Look at tasks until some time after their end: once they have ended, their status does not change."""
     for life in await _tasks(probe):
-        statuses = [task.get("status") for task in (life.task or {}, *life.states, *life.after) if task]
-        for before, now in pairwise(statuses):
+        for earlier, later in pairwise(task for task in (life.task, *life.states, *life.after) if task):
+            before, now = earlier.get("status"), later.get("status")
             if before in TERMINAL and now != before:
-                yield fault(f"a task that was {before} is {now} later", life.after)
+                yield fault(f"a task that was {before} is {now} later", later, beside=[earlier])
 
 
 @probed("taskc-id-unique-random")
 async def ids_of_tasks_cannot_be_guessed(probe: Probe) -> AsyncIterator[Finding]:
     """Make some tasks: their ids are all different, and long enough not to be guessed."""
-    ids = [str(life.task["taskId"]) for life in await _tasks(probe) if life.task is not None]
-    again = await _create(probe, (await _tasks(probe))[0].tool)
-    task = again.result.get("task") if again.kind == "result" and isinstance(again.result, dict) else None
-    ids += [str(task.get("taskId"))] if isinstance(task, dict) else []
-    if len(set(ids)) < len(ids):
-        yield fault("two tasks have the same id", ids)
-    if short := [each for each in ids if len(each) < SHORTEST_ID]:
-        yield fault("the id of a task is easy to guess", short)
+    lives = await _tasks(probe)
+    lives = [*lives, TaskLife(lives[0].tool, await _create(probe, lives[0].tool))]
+    for finding in guessable_ids([life.task for life in lives if life.task is not None]):
+        yield finding
 
 
 @probed("taskc-required-tool")
@@ -223,7 +219,8 @@ async def results_wait_for_the_end(probe: Probe) -> AsyncIterator[Finding]:
         if life.result is None:
             continue
         if life.after and life.after[0].get("status") not in TERMINAL:
-            yield fault("tasks/result is answered before the task has ended", [life.result.raw, life.after[0]])
+            told = "tasks/result is answered before the task has ended"
+            yield fault(told, life.result.raw, beside=[life.after[0]])
         elif life.result.kind == "result" and "content" not in _object(life.result.result):
             yield fault("tasks/result does not return the result of the tool", life.result.raw)
 

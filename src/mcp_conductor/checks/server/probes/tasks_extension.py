@@ -213,13 +213,15 @@ async def keys_of_questions_are_not_used_again(probe: Probe) -> AsyncIterator[Fi
     """Follow tasks that ask: a key is used for one question only."""
     seen = False
     for life in await _tasks(probe):
-        questions: dict[str, Any] = {}
+        questions: dict[str, tuple[Any, Json]] = {}
         for state in life.seen:
             for key, question in _object(state.get("inputRequests")).items():
                 seen = True
-                if key in questions and questions[key] != question:
-                    yield fault(f"the key {key!r} is used for another question than before", state)
-                questions[key] = question
+                before, earlier = questions.get(key, (question, state))
+                if before != question:
+                    told = f"the key {key!r} is used for another question than before"
+                    yield fault(told, state, beside=[earlier])
+                questions[key] = question, state
     if not seen:
         raise NotSeen("no task asked anything")
 
@@ -305,4 +307,4 @@ async def headers_name_the_task(probe: Probe) -> AsyncIterator[Finding]:
     }
     answered = await HttpProbe(probe).post(compose("tasks/get", params, identity="conductor-name"), headers)
     if answered.status != 400 or str(HEADER_MISMATCH) not in answered.text:
-        yield fault(f"the status is {answered.status}, not 400 with {HEADER_MISMATCH}", answered.text)
+        yield fault(f"the status is {answered.status}, not 400 with {HEADER_MISMATCH}", answered.shown())

@@ -9,6 +9,7 @@ from mcp_conductor.checks.engine.shapes import (
     declared_faults,
     served_faults,
 )
+from mcp_conductor.protocol import Json
 from mcp_conductor.report.model import Finding
 
 
@@ -30,21 +31,24 @@ async def the_list_is_served(probe: Probe) -> AsyncIterator[Finding]:
 async def the_order_is_the_same(probe: Probe) -> AsyncIterator[Finding]:
     """List the first page of tools several times, on two connections: the order is the same if the tools are."""
     async with probe.polite_session() as other:
-        listed = [await _names(each) for each in (other, other, other)]
+        results = [await _listed(each) for each in (other, other, other)]
         # Another connection, if only over HTTP: the session of the exploration is still open.
         async with probe.polite_session(second=True) as third:
-            listed.append(await _names(third))
+            results.append(await _listed(third))
+    listed = [_names(each) for each in results]
     if len(listed[0]) < 2:
         raise NotSeen("fewer than two tools are listed")
-    for names in listed[1:]:
+    for result, names in zip(results, listed, strict=True):
         if names != listed[0] and sorted(names) == sorted(listed[0]):
-            yield fault(
-                "tools/list returns the same tools in another order", names, hint=f"before: {', '.join(listed[0])}"
-            )
+            hint = f"before: {', '.join(listed[0])}"
+            yield fault("tools/list returns the same tools in another order", result, hint=hint, beside=results[:1])
             return
 
 
-async def _names(probe: Probe) -> list[str]:
-    result = await probe.result("tools/list") or {}
+async def _listed(probe: Probe) -> Json:
+    return await probe.result("tools/list") or {}
+
+
+def _names(result: Json) -> list[str]:
     tools = result.get("tools")
     return [str(tool.get("name")) for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []

@@ -5,7 +5,6 @@ Also methods of an earlier time that are gone, and features that are on their wa
 
 from collections.abc import AsyncIterator, Iterator
 from time import perf_counter
-from typing import Any
 
 from mcp_conductor.checks.engine.check import probed
 from mcp_conductor.checks.engine.exploration import LONGEST_LIST, MOST_PAGES
@@ -120,10 +119,12 @@ async def completions_are_few(probe: Probe) -> AsyncIterator[Finding]:
 
 @probed("completion-total-hasmore")
 async def completions_say_how_many(probe: Probe) -> AsyncIterator[Finding]:
-    """Look at completions: total is an integer and hasMore a boolean, where they are given."""
+    """Look at completions: total is an integer from 0 on and hasMore a boolean, where they are given."""
     for reply, completion in await _completions(probe):
         if "total" in completion and not is_integer(completion["total"]):
             yield fault("completion.total is not an integer", reply.raw)
+        elif completion.get("total", 0) < 0:
+            yield fault("completion.total is below 0", reply.raw)
         if "hasMore" in completion and not isinstance(completion["hasMore"], bool):
             yield fault("completion.hasMore is not a boolean", reply.raw)
 
@@ -131,12 +132,13 @@ async def completions_say_how_many(probe: Probe) -> AsyncIterator[Finding]:
 @probed("completion-context-server")
 async def completion_takes_a_context(probe: Probe) -> AsyncIterator[Finding]:
     """Complete once more with context.arguments: what gave a result before gives one now."""
-    kept = [params for params, reply in await _completion_replies(probe) if reply.kind == "result"]
+    kept = [(params, usual) for params, usual in await _completion_replies(probe) if usual.kind == "result"]
     if not kept:
         raise NotSeen("nothing was completed")
-    reply = await probe.ask("completion/complete", {**kept[0], "context": {"arguments": {"conductor": "x"}}})
+    params, usual = kept[0]
+    reply = await probe.ask("completion/complete", {**params, "context": {"arguments": {"conductor": "x"}}})
     if reply.kind != "result":
-        yield fault("a completion with a context is refused", reply.raw)
+        yield fault("a completion with a context is refused", reply.raw, beside=[usual.raw])
 
 
 @probed("completion-not-supported-32601", follows=("base-method-not-found-server", "completion-capability-declared"))
@@ -170,14 +172,14 @@ def _lists(probe: Probe) -> list[str]:
     return methods
 
 
-async def _second(probe: Probe, method: str) -> str | None:
-    """The cursor of the second page, if there is one."""
-    return Cursors(probe.dialect).after(await probe.result(method))[0]
-
-
-async def _paged_lists(probe: Probe) -> list[tuple[str, str]]:
-    """The lists that have more than one page, each with the cursor of its second."""
-    found = [(method, cursor) for method in _lists(probe) if (cursor := await _second(probe, method)) is not None]
+async def _paged_lists(probe: Probe) -> list[tuple[str, str, Json | None]]:
+    """The lists that have more than one page, each with the cursor of its second, and its first."""
+    found = []
+    for method in _lists(probe):
+        page = await probe.result(method)
+        cursor = Cursors(probe.dialect).after(page)[0]
+        if cursor is not None:
+            found.append((method, cursor, page))
     if not found:
         raise NotSeen("no list has a second page")
     return found
@@ -186,10 +188,10 @@ async def _paged_lists(probe: Probe) -> list[tuple[str, str]]:
 @probed("pagination-methods")
 async def lists_take_cursors(probe: Probe) -> AsyncIterator[Finding]:
     """Ask for the second page of each list that has one: the server's own cursor is not refused."""
-    for method, cursor in await _paged_lists(probe):
+    for method, cursor, page in await _paged_lists(probe):
         reply = await probe.ask(method, {"cursor": cursor})
         if reply.kind == "error":
-            yield fault(f"{method} refuses the cursor that it returned", reply.raw)
+            yield fault(f"{method} refuses the cursor that it returned", reply.raw, beside=[page])
 
 
 @probed("pagination-continues")
@@ -199,20 +201,21 @@ async def pages_follow_each_other(probe: Probe) -> AsyncIterator[Finding]:
     After 200 pages, or ten seconds, a list is left: whether it has an end is not known then.
     """
     unseen: NotSeen | None = None
-    for method, _ in await _paged_lists(probe):
+    for method, *_ in await _paged_lists(probe):
         try:
-            async for message, page in _repetitions(probe, method):
-                yield fault(f"{method}: {message}", page)
+            async for message, before, page in _repetitions(probe, method):
+                yield fault(f"{method}: {message}", page, beside=[before])
         except NotSeen as nothing:
             unseen = nothing
     if unseen is not None:
         raise unseen
 
 
-async def _repetitions(probe: Probe, method: str) -> AsyncIterator[tuple[str, Any]]:
+async def _repetitions(probe: Probe, method: str) -> AsyncIterator[tuple[str, Json, Json]]:
+    """What comes again on a page, with the earlier page that has it."""
     member, key = LIST_MEMBERS[method], _LISTS[method][1]
-    cursors: set[str] = set()
-    seen: set[str] = set()
+    cursors: dict[str, Json] = {}
+    seen: dict[str, Json] = {}
     params: Json | None = None
     room = Room(probe.session.budgets)
     began = perf_counter()
@@ -227,19 +230,19 @@ async def _repetitions(probe: Probe, method: str) -> AsyncIterator[tuple[str, An
         items = page.get(member)
         listed = [item.get(key) for item in items if isinstance(item, dict)] if isinstance(items, list) else []
         names = {name for name in listed if isinstance(name, str)}
-        if repeated := sorted(names & seen):
-            yield f"{', '.join(repeated)} is on two pages", page
+        if repeated := sorted(names & seen.keys()):
+            yield f"{', '.join(repeated)} is on two pages", seen[repeated[0]], page
             return
-        seen |= names
+        seen |= dict.fromkeys(names, page)
         cursor = Cursors(probe.dialect).after(page)[0]
         if cursor is None:
             return
         if cursor in cursors:
-            yield f"the cursor {cursor!r} is returned again, so that the list never ends", page
+            yield f"the cursor {cursor!r} is returned again, so that the list never ends", cursors[cursor], page
             return
         if (excess := room.excess(reply.text)) is not None:
             raise NotSeen(f"the pages of {method} are together {excess}")
-        cursors.add(cursor)
+        cursors[cursor] = page
         params = {"cursor": cursor}
     raise NotSeen(f"the end of {method} was not reached on {len(cursors)} pages")
 
@@ -247,11 +250,11 @@ async def _repetitions(probe: Probe, method: str) -> AsyncIterator[tuple[str, An
 @probed("pagination-stable-cursor")
 async def cursors_are_stable(probe: Probe) -> AsyncIterator[Finding]:
     """Ask for the second page twice: the same items come."""
-    for method, cursor in await _paged_lists(probe):
+    for method, cursor, _ in await _paged_lists(probe):
         pages = [await probe.result(method, {"cursor": cursor}) or {} for _ in range(2)]
         once, again = (page.get(LIST_MEMBERS[method]) for page in pages)
         if once != again:
-            yield fault(f"{method}: the same cursor leads to another page", again)
+            yield fault(f"{method}: the same cursor leads to another page", pages[1], beside=pages[:1])
 
 
 @probed("pagination-invalid-cursor")

@@ -107,7 +107,7 @@ async def unknown_versions_have_status_400(probe: Probe) -> AsyncIterator[Findin
     if code_of(answer.message) != UNSUPPORTED_VERSION:
         raise NotSeen(f"the version was not refused with {UNSUPPORTED_VERSION}")
     if answer.status != 400:
-        yield fault(f"{UNSUPPORTED_VERSION} comes with status {answer.status}, not 400", answer.text)
+        yield fault(f"{UNSUPPORTED_VERSION} comes with status {answer.status}, not 400", answer.shown())
 
 
 @probed("versioning-supported-list-consistent")
@@ -115,13 +115,15 @@ async def supported_versions_agree(probe: Probe) -> AsyncIterator[Finding]:
     """Compare the versions in error -32022 with those of server/discover, except for those that need a handshake."""
     reply = await _in_no_version(probe, "server/discover")
     refused = list_of_texts(data_of(reply).get("supported"))
-    discovered = list_of_texts((await probe.result("server/discover") or {}).get("supportedVersions"))
+    discovery = await probe.result("server/discover") or {}
+    discovered = list_of_texts(discovery.get("supportedVersions"))
     if code_of(reply) != UNSUPPORTED_VERSION or refused is None or discovered is None:
         raise NotSeen(f"there are no two lists: no {UNSUPPORTED_VERSION} with data.supported, or no supportedVersions")
     if _modern(refused) != _modern(discovered):
         yield fault(
             f"server/discover lists {compact(sorted(discovered))}, but data.supported lists others",
             reply.raw,
+            beside=[discovery],
         )
 
 

@@ -15,6 +15,7 @@ from mcp_conductor.cli.output.live import telling
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, HANDSHAKE, MODERN
+from mcp_conductor.protocol.server_spec import StdioSpec
 
 _NOT_FOR_CLIENTS = (
     "--config", "--server", "--transport", "--header", "--token", "--cacert", "--insecure", "--call-tools", "--trigger",
@@ -46,6 +47,7 @@ class ClientCheckRun(CheckRun):
             raise UsageError("--client needs a command")
         directory = os.path.join(self._terminal.directory, given.one("--cwd") or "")
         self._command = Command(tuple(words), dict(given.pairs("--env")), directory)
+        self._terminal.learn(StdioSpec(command=self._command.words, env=self._command.env).secrets())
         return text
 
     async def _versions(self) -> list[str]:

@@ -34,9 +34,11 @@ def run(given: Given, terminal: Terminal) -> int:
         load_plugins(given, terminal)
     if "--list" in given or "--explain" in given:
         from mcp_conductor.checks.explain import explained, listed, listing, members_of, named_requirements
+        from mcp_conductor.checks.requirements import check_names
 
         if "--list" in given:
             subjects = ("client",) if "--client" in given else ("server", "client")
+            check_names(given.all("--only"))
             only = frozenset(given.all("--only"))
             terminal.answer(listing(subjects, only), members_of(listed(subjects, only)))
             return OK

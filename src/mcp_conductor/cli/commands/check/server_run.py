@@ -20,7 +20,7 @@ from mcp_conductor.checks.engine.remarks import mostly_unseen, without_sessions
 from mcp_conductor.checks.engine.run import Options, Verdicts, check
 from mcp_conductor.checks.engine.sessions import LATEST, Sessions, heard_up_to_a_flood
 from mcp_conductor.checks.frameworks import KnownFramework, known_framework
-from mcp_conductor.checks.requirements import LEVELS, of_plugin, requirements, with_packages
+from mcp_conductor.checks.requirements import LEVELS, check_names, of_plugin, requirements
 from mcp_conductor.cli.commands.check.flags import checked_server
 from mcp_conductor.cli.commands.mcp_cli.plan import json_of
 from mcp_conductor.cli.flags import Given
@@ -40,9 +40,7 @@ from mcp_conductor.errors import (
     ProtocolError,
     TransportError,
     UsageError,
-    nearest,
 )
-from mcp_conductor.plugins import with_plugins
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, NEWEST_HANDSHAKE
 from mcp_conductor.protocol.message import kind_of
@@ -75,13 +73,7 @@ class CheckRun:
         known = given.one("--expected-failures")
         self._expected = [] if known is None else read_expected(os.path.join(terminal.directory, known), known)
         level = given.one("--level") or "may"
-        words = (*given.all("--only"), *given.all("--skip"))
-        named = {name for each in with_packages(*words).values() for name in (each.id, each.group)}
-        for word in words:
-            if word not in named:
-                near = nearest(word, sorted(named))
-                hint = f"did you mean {near!r}?" if near else "--list shows all of them"
-                raise UsageError(f"unknown group or requirement {word!r}", hint=with_plugins(hint))
+        check_names((*given.all("--only"), *given.all("--skip")))
         whole = {"--level"} if level == LEVELS[-1].lower() else set()
         self._left_out = next((flag for flag in _NOT_ALL if flag in given and flag not in whole), None)
         if self._left_out is not None and "--badge" in given:
