@@ -96,7 +96,7 @@ def mcp_cli(tools: int = 1, page: int = 100) -> Runs:
 
 def helps() -> dict[str, Runs]:
     """The help of every program, by the words that show it."""
-    from mcp_conductor.cli.conductor import COMMANDS
+    from mcp_conductor.cli.commands.dispatch import COMMANDS
 
     programs = ("mcp-cli", "conductor", "mcp-conductor", "server-composable")
     shown = [(name,) for name in programs] + [("conductor", name) for name in COMMANDS]

@@ -12,11 +12,11 @@ import python_api
 import requirements_page
 import revisions_page
 
-from mcp_conductor.cli import plan
-from mcp_conductor.cli.conductor import COMMANDS, GROUPS
-from mcp_conductor.cli.exit_codes import PROGRAMS, Codes, code_of_error
+from mcp_conductor.cli.commands.dispatch import COMMANDS, GROUPS
+from mcp_conductor.cli.commands.mcp_cli import flags as call_flags
+from mcp_conductor.cli.commands.mcp_cli.methods import METHODS
 from mcp_conductor.cli.flags import Groups
-from mcp_conductor.cli.methods import METHODS
+from mcp_conductor.cli.process.exit_codes import PROGRAMS, Codes, code_of_error
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.files.settings import KEYS as SETTINGS_KEYS
 from mcp_conductor.report.formats import REPORTERS
@@ -208,9 +208,9 @@ def flags() -> str:
 
 def flags_of() -> dict[str, Groups]:
     """The flags of each program and command."""
-    programs: dict[str, Groups] = {"mcp-cli": plan.FLAGS}
+    programs: dict[str, Groups] = {"mcp-cli": call_flags.FLAGS}
     for name in (name for name in COMMANDS if name != "call"):
-        programs[f"conductor {name}"] = import_module(f"mcp_conductor.cli.{name}").FLAGS
+        programs[f"conductor {name}"] = import_module(f"mcp_conductor.cli.commands.{name}.flags").FLAGS
     return programs
 
 

@@ -25,7 +25,9 @@ def loaded_after(code: str) -> set[str]:
 
 def test_a_server_on_stdio_starts_without_any_of_the_slow_modules():
     needed = {"mcp_conductor.protocol.schema", "mcp_conductor.files.source"}
-    imports = "import mcp_conductor.cli.serve, mcp_conductor.server.config_file, mcp_conductor.server.stdio_host"
+    imports = (
+        "import mcp_conductor.cli.commands.serve.run, mcp_conductor.server.config_file, mcp_conductor.server.stdio_host"
+    )
     assert loaded_after(imports) & (BANNED - needed) == set()
 
 
@@ -124,7 +126,7 @@ for found in pkgutil.walk_packages(mcp_conductor.__path__, "mcp_conductor."):
 def test_what_follows_a_signal_is_set_in_one_place():
     source = ROOT / "src" / "mcp_conductor"
     found = {str(file.relative_to(source)) for file in source.rglob("*.py") if "signal.signal(" in file.read_text()}
-    assert found == {"cli/signals.py", "checks/harness/relay.py"}  # the second is a program of its own
+    assert found == {"cli/process/ending.py", "checks/harness/relay.py"}  # the second is a program of its own
 
 
 def test_installed_plugins_are_looked_for_only_when_a_name_is_unknown():
@@ -206,18 +208,18 @@ def test_text_leaves_through_the_terminal_alone_which_makes_it_safe():
     source = ROOT / "src" / "mcp_conductor"
     found = {str(file.relative_to(source)): set(parts_of(file)) for file in source.rglob("*.py")}
     assert {name: parts for name, parts in found.items() if parts} == {
-        "cli/terminal.py": {"sys.stdout", "sys.stderr", "os.write"},
+        "cli/output/terminal.py": {"sys.stdout", "sys.stderr", "os.write"},
         # JSON and YAML that was asked for.
-        "cli/call_run.py": {"write_result"},
-        "cli/oauth_run.py": {"write_result"},
-        "cli/all_servers.py": {"write_result"},
-        "cli/follow.py": {"write_result"},
-        "cli/script_run.py": {"write_result"},
-        "cli/discover_run.py": {"write_result"},
-        "cli/serve.py": {"write_result"},
-        "cli/show_lines.py": {"write_result"},
-        "cli/dry_run.py": {"write_report_as_it_is"},
-        "cli/run_output.py": {"write_report_as_it_is"},
+        "cli/commands/mcp_cli/call_run.py": {"write_result"},
+        "cli/commands/mcp_cli/oauth.py": {"write_result"},
+        "cli/commands/mcp_cli/all_servers.py": {"write_result"},
+        "cli/commands/mcp_cli/follow.py": {"write_result"},
+        "cli/commands/mcp_cli/script_run.py": {"write_result"},
+        "cli/commands/discover/run.py": {"write_result"},
+        "cli/commands/serve/run.py": {"write_result"},
+        "cli/commands/show/run.py": {"write_result"},
+        "cli/commands/mcp_cli/dry_run.py": {"write_report_as_it_is"},
+        "cli/output/run_output.py": {"write_report_as_it_is"},
         # Servers that speak: messages on stdout, and stderr because a file asks for it.
         "server/stdio_host.py": {"os.write"},
         "server/presets/tools.py": {"sys.stderr", "stderr.write"},
@@ -230,7 +232,7 @@ def test_text_leaves_through_the_terminal_alone_which_makes_it_safe():
         # Messages to a server's stdin.
         "transport/processes.py": {"os.write"},
         # Lines of our own, where there may be no memory for a terminal.
-        "cli/exhaustion.py": {"os.write"},
+        "cli/process/ending.py": {"os.write"},
     }
 
 

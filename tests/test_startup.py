@@ -9,74 +9,57 @@ from pathlib import Path
 
 import pytest
 
-from mcp_conductor.cli.conductor import COMMANDS
+from mcp_conductor.cli.commands.dispatch import COMMANDS
 
 ROOT = Path(__file__).parent.parent
+# Names within mcp_conductor; the packages that they are in are imported, too.
 # What every program needs: signals first, then a place for its words.
 PROGRAM = """
-    mcp_conductor mcp_conductor.cli mcp_conductor.cli.deferred mcp_conductor.cli.exhaustion mcp_conductor.cli.exit_codes mcp_conductor.cli.flags
-    mcp_conductor.cli.program mcp_conductor.cli.signals mcp_conductor.cli.terminal mcp_conductor.errors
-    mcp_conductor.posix mcp_conductor.text mcp_conductor.text.redaction mcp_conductor.text.secret_forms
-    mcp_conductor.text.visible mcp_conductor.values
+    cli.process.deferred cli.process.ending cli.process.exit_codes cli.process.program cli.flags cli.output.terminal
+    errors posix text text.redaction text.secret_forms text.visible values
 """
-CONDUCTOR = f"{PROGRAM} mcp_conductor.cli.conductor"
-# The flags that say which server is meant, and how much of what it says is taken in.
-TARGET = """
-    mcp_conductor.cli.budget_flags mcp_conductor.cli.flag_values mcp_conductor.cli.plugin_flag
-    mcp_conductor.cli.secret_flags mcp_conductor.cli.target mcp_conductor.files mcp_conductor.files.settings_file
-    mcp_conductor.protocol mcp_conductor.protocol.budgets mcp_conductor.protocol.dialect mcp_conductor.protocol.duration
-    mcp_conductor.protocol.server_spec
-"""
-PASSING = "mcp_conductor.cli.oauth_flags mcp_conductor.cli.passing"
-SERVE = """
-    mcp_conductor.cli.flag_values mcp_conductor.cli.plugin_flag mcp_conductor.cli.serve mcp_conductor.protocol
-    mcp_conductor.protocol.budgets mcp_conductor.protocol.duration mcp_conductor.protocol.message
+CONDUCTOR = f"{PROGRAM} cli.commands.dispatch cli.flags.help"
+# Flags that several commands have: how much is taken in, how it is served; plugins, tokens.
+SHARED = "cli.flags.shared cli.flags.values protocol protocol.budgets protocol.duration"
+# The flags that say which server is meant.
+TARGET = f"""
+    {SHARED} cli.flags.secrets cli.flags.target files files.settings_file protocol.dialect protocol.server_spec
 """
 CALL = f"""
-    {PROGRAM} {TARGET} mcp_conductor.cli.mcp_cli mcp_conductor.cli.methods mcp_conductor.cli.oauth_flags
-    mcp_conductor.cli.plan
-    mcp_conductor.protocol.answers mcp_conductor.protocol.message
+    {PROGRAM} {TARGET} cli.commands.mcp_cli.run cli.commands.mcp_cli.flags cli.commands.mcp_cli.methods
+    cli.commands.mcp_cli.plan protocol.answers protocol.message
 """
-COMMAND = f"{CONDUCTOR} mcp_conductor.cli.command"
+SERVE = f"{SHARED} cli.commands.serve.flags cli.commands.serve.run cli.flags.help protocol.message"
 HELP = {
-    "mcp_cli": CALL,
-    "mcp_cli --method tools/call": f"{CALL} mcp_conductor.cli.method_help",
+    "mcp_cli": f"{CALL} cli.commands.mcp_cli.help cli.flags.help",
+    "mcp_cli --method tools/call": f"{CALL} cli.commands.mcp_cli.help cli.flags.help",
     "conductor": CONDUCTOR,
-    "conductor call": f"{CALL} mcp_conductor.cli.conductor",
-    "conductor test": f"{COMMAND} {TARGET} mcp_conductor.cli.run_flags mcp_conductor.cli.test",
-    "conductor check": f"""{COMMAND} {TARGET} mcp_conductor.cli.run_flags mcp_conductor.cli.check
-    mcp_conductor.cli.check_target""",
-    "conductor discover": f"{COMMAND} {TARGET} mcp_conductor.cli.discover",
-    "conductor wrap": f"{COMMAND} mcp_conductor.cli.wrap",
-    "conductor unwrap": f"{COMMAND} mcp_conductor.cli.unwrap mcp_conductor.cli.wrap",
-    "conductor init": f"""{COMMAND} mcp_conductor.cli.init mcp_conductor.cli.flag_values mcp_conductor.files
-    mcp_conductor.files.settings_file mcp_conductor.protocol mcp_conductor.protocol.duration""",
-    "conductor record": f"{COMMAND} {TARGET} {PASSING} mcp_conductor.cli.record",
-    "conductor proxy": f"{COMMAND} {TARGET} {PASSING} mcp_conductor.cli.proxy",
+    "conductor call": f"{CALL} cli.commands.mcp_cli.help {CONDUCTOR}",
+    "conductor test": f"{CONDUCTOR} {TARGET} cli.commands.test.flags",
+    "conductor check": f"{CONDUCTOR} {TARGET} cli.commands.check.flags",
+    "conductor discover": f"{CONDUCTOR} {TARGET} cli.commands.discover.flags",
+    "conductor wrap": f"{CONDUCTOR} cli.commands.wrap.flags",
+    "conductor unwrap": f"{CONDUCTOR} cli.commands.unwrap.flags cli.commands.wrap.flags",
+    "conductor init": f"{CONDUCTOR} cli.commands.init.flags files files.settings_file",
+    "conductor record": f"{CONDUCTOR} {TARGET} cli.commands.record.flags",
+    "conductor proxy": f"{CONDUCTOR} {TARGET} cli.commands.proxy.flags cli.commands.record.flags",
     "conductor serve": f"{CONDUCTOR} {SERVE}",
-    "conductor show": f"{COMMAND} mcp_conductor.cli.exit_codes mcp_conductor.cli.show",
-    "conductor verify": f"{COMMAND} {TARGET} mcp_conductor.cli.run_flags mcp_conductor.cli.verify",
-    "conductor bridge": f"""{COMMAND} {SERVE} mcp_conductor.cli.bridge mcp_conductor.cli.budget_flags
-    mcp_conductor.cli.serving_flags""",
-    "conductor replay": f"{COMMAND} {SERVE} {TARGET} mcp_conductor.cli.replay mcp_conductor.cli.serving_flags",
+    "conductor show": f"{CONDUCTOR} cli.commands.show.flags",
+    "conductor verify": f"{CONDUCTOR} {TARGET} cli.commands.verify.flags",
+    "conductor bridge": f"{CONDUCTOR} {SHARED} cli.commands.bridge.flags",
+    "conductor replay": f"{CONDUCTOR} {TARGET} cli.commands.replay.flags",
     "server_composable": f"{PROGRAM} {SERVE}",
 }
 # Until asyncio is imported, when the server of a call has been started, and after that.
 STARTED = """
-    mcp_conductor.cli.call_run mcp_conductor.cli.display mcp_conductor.protocol.ledger
-    mcp_conductor.protocol.transcript mcp_conductor.transport mcp_conductor.transport.children
-    mcp_conductor.transport.process_tree
+    cli.commands.mcp_cli.call_run cli.output.display protocol.ledger protocol.transcript transport transport.children
+    transport.process_tree
 """
 CALLED = """
-    mcp_conductor.bounded mcp_conductor.bounded.direct mcp_conductor.bounded.turns mcp_conductor.cli.alarm
-    mcp_conductor.cli.interruptible mcp_conductor.cli.method_result mcp_conductor.cli.operations
-    mcp_conductor.cli.time_limit mcp_conductor.client mcp_conductor.client.callbacks mcp_conductor.client.calls
-    mcp_conductor.client.connect
-    mcp_conductor.client.deadlines mcp_conductor.client.ids mcp_conductor.client.negotiation
-    mcp_conductor.client.server_questions mcp_conductor.client.session mcp_conductor.client.subscriptions
-    mcp_conductor.client.wire mcp_conductor.protocol.compose mcp_conductor.protocol.input_rounds
-    mcp_conductor.protocol.oddities mcp_conductor.protocol.paging mcp_conductor.protocol.views
-    mcp_conductor.protocol.line_splitter mcp_conductor.transport.processes mcp_conductor.transport.stdio
+    bounded bounded.direct bounded.turns cli.process.interruptible cli.commands.mcp_cli.operations client
+    client.callbacks client.calls client.connect client.deadlines client.ids client.negotiation
+    client.server_questions client.session client.subscriptions client.wire protocol.compose protocol.input_rounds
+    protocol.oddities protocol.paging protocol.views protocol.line_splitter transport.processes transport.stdio
 """
 # Modules of Python that asyncio does not need, but we do.
 BESIDES_ASYNCIO = {"dataclasses", "copy", "gc", "json", "json.decoder", "json.encoder", "json.scanner"}
@@ -103,12 +86,18 @@ def ours(names):
     return {name for name in names if name.partition(".")[0] == "mcp_conductor"}
 
 
+def listed(names):
+    """The modules of a list above, and the packages that they are in."""
+    parts = [f"mcp_conductor.{name}".split(".") for name in names.split()]
+    return {".".join(each[:end]) for each in parts for end in range(1, len(each) + 1)}
+
+
 @pytest.mark.parametrize("program", HELP)
 def test_help_needs_no_event_loop_and_few_modules(program):
     name, *command = program.split()
     script = f"from mcp_conductor.cli import {name}\n{name}(); print(*sys.modules, file=sys.stderr)"
     loaded = set(python(script, *command, "--help")[0].split())
-    assert ours(loaded) == set(HELP[program].split())
+    assert ours(loaded) == listed(HELP[program])
     assert loaded & {"asyncio", "subprocess", "threading", "ssl", "socket", "urllib.parse", "yaml"} == set()
 
 
@@ -137,9 +126,9 @@ print(*sys.modules, file=sys.stderr)
 """
     before, servers, after = python(script, sys.executable, str(server), "--method", "tools/list")
     assert servers == "1"
-    assert ours(before.split()) == set(f"{CALL} {STARTED}".split())
+    assert ours(before.split()) == listed(f"{CALL} {STARTED}")
     loaded = set(after.split())
-    assert ours(loaded) == set(f"{CALL} {STARTED} {CALLED}".split())
+    assert ours(loaded) == listed(f"{CALL} {STARTED} {CALLED}")
     (alone,) = python("import asyncio, subprocess; print(*sys.modules, file=sys.stderr)")
     others = {name for name in loaded - ours(loaded) - set(alone.split()) if not name.startswith("_")}
     assert others <= BESIDES_ASYNCIO
@@ -200,7 +189,8 @@ def test_a_run_of_tests_over_stdio_executes_neither_inspect_nor_ssl(tmp_path):
     expected = '{result: {tools: "match:arrayLength:0"}}'
     file.write_text(f"description: d\ntests:\n  - it: lists\n    list: tools\n    expect: {expected}\n")
     script = """
-from mcp_conductor.cli import conductor, deferred
+from mcp_conductor.cli import conductor
+from mcp_conductor.cli.process import deferred
 assert conductor() == 0
 print(*(name for name in deferred.DEFERRED if type(sys.modules[name]) is type(sys)), file=sys.stderr)
 """

@@ -8,10 +8,10 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 
+from mcp_conductor.cli.commands.mcp_cli.flags import FLAGS
+from mcp_conductor.cli.commands.mcp_cli.methods import METHODS
+from mcp_conductor.cli.commands.mcp_cli.oauth import run_oauth
 from mcp_conductor.cli.flags import Given, parse
-from mcp_conductor.cli.methods import METHODS
-from mcp_conductor.cli.oauth_methods import run_oauth
-from mcp_conductor.cli.plan import FLAGS
 from mcp_conductor.errors import TransportError
 from mcp_conductor.transport.authorization import Authorization, OAuth
 from mcp_conductor.transport.http_client import HttpClient

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from tests import prefork
 
-from mcp_conductor.cli.conductor import COMMANDS, EXAMPLES
-from mcp_conductor.cli.mcp_cli import EXAMPLES as OF_CALLS
-from mcp_conductor.cli.method_help import example_lines
-from mcp_conductor.cli.methods import METHODS
+from mcp_conductor.cli.commands.dispatch import COMMANDS, EXAMPLES
+from mcp_conductor.cli.commands.mcp_cli.flags import EXAMPLES as OF_CALLS
+from mcp_conductor.cli.commands.mcp_cli.help import example_lines
+from mcp_conductor.cli.commands.mcp_cli.methods import METHODS
 
 OF_METHODS = [line for name, method in METHODS.items() for line in example_lines(name, method)]
-MODULES = [import_module(f"mcp_conductor.cli.{name}") for name in COMMANDS if name != "call"]
+MODULES = [import_module(f"mcp_conductor.cli.commands.{name}.flags") for name in COMMANDS if name != "call"]
 ALL = dict.fromkeys([*EXAMPLES, *OF_CALLS, *OF_METHODS, *(line for each in MODULES for line in each.EXAMPLES)])
 # These cannot be run here: tests/unit/cli/test_help.py shows that they are understood.
 NOT_RUN = {

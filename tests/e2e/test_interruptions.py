@@ -254,8 +254,8 @@ cli.conductor_script()
 """,
     "what fails after the second signal is the interruption": """
 import os, signal, sys
-from mcp_conductor.cli.interruptible import run_interruptibly
-from mcp_conductor.cli.terminal import Interrupted
+from mcp_conductor.cli.process.interruptible import run_interruptibly
+from mcp_conductor.cli.output.terminal import Interrupted
 from mcp_conductor.errors import ProtocolError
 async def work():
     for _ in range(2):

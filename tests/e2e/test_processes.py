@@ -285,7 +285,7 @@ async def test_a_process_whose_stdin_we_closed_is_still_listened_to(spec):
 
 
 BUSY = """
-from mcp_conductor.cli import interruptible
+from mcp_conductor.cli.process import interruptible
 
 interruptible.DEAF_SECONDS = 0.3
 

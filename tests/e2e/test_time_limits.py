@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-QUICK = "from mcp_conductor.cli import time_limit; time_limit.DEAF_SECONDS = 0.3;"  # else the tests take seconds each
+QUICK = "from mcp_conductor.cli.process import interruptible; interruptible.DEAF_SECONDS = 0.3;"  # else the tests take seconds each
 MCP_CLI = f"{QUICK} import sys; from mcp_conductor.cli import mcp_cli; sys.exit(mcp_cli())"
 CONDUCTOR = f"{QUICK} import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())"
 SUITE = "description: one\ntests:\n" + "".join(
@@ -17,10 +17,10 @@ SUITE = "description: one\ntests:\n" + "".join(
 )
 LATE = f"""
 {QUICK}
-from mcp_conductor.cli import interruptible, terminal
+from mcp_conductor.cli.output import terminal
 
 async def compute():
-    async with time_limit.TimeLimit(0.2, terminal.Terminal.of_process(bad=1)):
+    async with interruptible.TimeLimit(0.2, terminal.Terminal.of_process(bad=1)):
         while True:
             pass
 
@@ -62,7 +62,7 @@ def test_a_time_limit_holds_although_what_we_write_is_not_read(serve, started, s
 
 
 def test_a_result_waits_for_its_reader_if_no_time_limit_was_given(serve, started):
-    code = f"from mcp_conductor.cli import plan; plan.DEFAULT_TIMEOUT = '1s'; {MCP_CLI}"
+    code = f"from mcp_conductor.cli.commands.mcp_cli import plan; plan.DEFAULT_TIMEOUT = '1s'; {MCP_CLI}"
     process = started(code, *serve(LARGE), "--method", "tools/list")
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(timeout=2.5)
@@ -77,7 +77,7 @@ def test_a_run_of_tests_ends_in_time_although_its_report_is_not_read(serve, star
     fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)  # less than the report has
     try:
         process = started(
-            f"{QUICK} time_limit.CLEANUP_SECONDS = 1; {CONDUCTOR}",
+            f"{QUICK} interruptible.CLEANUP_SECONDS = 1; {CONDUCTOR}",
             "test", "a.test.mcp.yml", "--timeout", "1s", "--report", "json:pipe", "--", *serve(ALIKE),
         )  # fmt: skip
         assert process.wait(timeout=20) == 124
@@ -100,7 +100,7 @@ def test_a_pipe_that_nothing_serves_is_one_clear_line(serve, started, tmp_path, 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_signal_while_a_result_is_written_never_looks_like_success(serve, tmp_path, environment, unbuffered):
-    code = f"from mcp_conductor.cli import interruptible; interruptible.DEAF_SECONDS = 0.5; {MCP_CLI}"
+    code = MCP_CLI.replace("0.3", "0.5")
     words = [sys.executable, "-c", code, *serve(LARGE), "--method", "tools/list"]
     environ = {**environment, "PYTHONUNBUFFERED": unbuffered}
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, env=environ) as process:

@@ -24,10 +24,10 @@ from tests.terminal import run_on_terminal
 
 from mcp_conductor import plugins, posix
 from mcp_conductor.bounded.worker import kill_worker
-from mcp_conductor.cli.conductor import main as conductor
-from mcp_conductor.cli.mcp_cli import main as mcp_cli
-from mcp_conductor.cli.serve import main as serve
-from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.cli.commands.dispatch import main as conductor
+from mcp_conductor.cli.commands.mcp_cli.run import main as mcp_cli
+from mcp_conductor.cli.commands.serve.run import main as serve
+from mcp_conductor.cli.output.terminal import Terminal
 from mcp_conductor.transport import children
 
 MAINS = {

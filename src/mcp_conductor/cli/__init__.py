@@ -16,17 +16,17 @@ _GARBAGE_AT_WORK = 20_000
 
 def mcp_cli() -> int:
     """Program `mcp-cli`."""
-    return _program("mcp_cli", "mcp-cli")
+    return _program("mcp_cli.run", "mcp-cli")
 
 
 def conductor() -> int:
     """Program `conductor`, also installed as `mcp-conductor`, the name of the package; `call` has mcp-cli's codes."""
-    return _program("conductor", "mcp-cli" if sys.argv[1:2] == ["call"] else "conductor")
+    return _program("dispatch", "mcp-cli" if sys.argv[1:2] == ["call"] else "conductor")
 
 
 def server_composable() -> int:
     """Program `server-composable`: `conductor serve` by the name and with the exit code of the Inspector's."""
-    return _program("serve", "server-composable", program="server-composable")
+    return _program("serve.run", "server-composable", program="server-composable")
 
 
 def mcp_cli_script() -> None:
@@ -49,7 +49,7 @@ def _program(module: str, name: str, **options: object) -> int:
     gc.set_threshold(_GARBAGE_AT_START)
     try:
         # Nothing of ours is imported before this: until signals are handled, an interrupt is a KeyboardInterrupt.
-        from mcp_conductor.cli.deferred import defer_modules, defer_no_more
+        from mcp_conductor.cli.process.deferred import defer_modules, defer_no_more
 
         defer_modules()
         try:
@@ -61,17 +61,16 @@ def _program(module: str, name: str, **options: object) -> int:
 
 
 def _run(module: str, name: str, options: "dict[str, object]") -> int:
-    from mcp_conductor.cli.exhaustion import end_for_shortage
-    from mcp_conductor.cli.exit_codes import PROGRAMS
-    from mcp_conductor.cli.signals import exit_at_once_on_signals
+    from mcp_conductor.cli.process.ending import end_for_shortage, exit_at_once_on_signals
+    from mcp_conductor.cli.process.exit_codes import PROGRAMS
 
     exit_at_once_on_signals()
     try:
         from importlib import import_module
 
-        from mcp_conductor.cli.terminal import Terminal
+        from mcp_conductor.cli.output.terminal import Terminal
 
-        main = import_module(f"mcp_conductor.cli.{module}").main
+        main = import_module(f"mcp_conductor.cli.commands.{module}").main
         code: int = main(sys.argv[1:], Terminal.of_process(bad=PROGRAMS[name].usage), **options)
         # Python looks for garbage once more when it ends: a tenth of the time of a short run.
         gc.freeze()

@@ -85,7 +85,7 @@ def test_every_flag_of_our_commands_exists(page):
 
 
 def test_readme_names_every_command():
-    from mcp_conductor.cli.conductor import COMMANDS
+    from mcp_conductor.cli.commands.dispatch import COMMANDS
 
     table = (ROOT / "README.md").read_text().partition("## The programs")[2].partition("\n## ")[0]
     assert {name for name in COMMANDS if not re.search(rf"`(conductor )?{name}[` ]", table)} == set()

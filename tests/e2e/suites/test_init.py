@@ -10,7 +10,7 @@ import pytest
 import yaml
 from tests.conftest import BOOKSHELF, ROOT
 
-from mcp_conductor.cli.init import CI
+from mcp_conductor.cli.commands.init.flags import CI
 
 SERVER = (ROOT / "examples" / "bookshelf.py").read_text()
 

@@ -13,7 +13,7 @@ import pytest
 from tests.e2e.suites.conftest import CONDUCTOR
 from tests.terminal import screen
 
-from mcp_conductor.cli.live import CheckInProgress, now_and_then
+from mcp_conductor.cli.output.live import CheckInProgress, now_and_then
 from mcp_conductor.report.events import CaseFinished, CaseStarted, RunStarted
 from mcp_conductor.report.model import Outcome
 

@@ -109,10 +109,10 @@ def test_a_bug_of_ours_is_one_line_and_a_code_of_its_own(program, words, tmp_pat
     code = f"""
 import sys
 from importlib import import_module
-from mcp_conductor.cli import {program} as run  # before the module of this name takes its place
-test, cli, serve = (import_module(f"mcp_conductor.cli.{{name}}") for name in ("test", "mcp_cli", "serve"))
-test.main = cli.plan = serve._config = lambda *_: 1 / 0
-sys.exit(run())
+from mcp_conductor.cli import {program}
+test, cli, serve = (import_module(f"mcp_conductor.cli.commands.{{name}}") for name in ("test.run", "mcp_cli.run", "serve.run"))
+test.run = cli.plan = serve._config = lambda *_: 1 / 0
+sys.exit({program}())
 """
     done = subprocess.run(
         [sys.executable, "-c", code, *words],

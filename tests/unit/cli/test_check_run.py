@@ -4,7 +4,7 @@ import pytest
 
 from mcp_conductor.checks import requirements
 from mcp_conductor.checks.engine.judging import Verdicts
-from mcp_conductor.cli.check_run import grade_of
+from mcp_conductor.cli.commands.check.server_run import grade_of
 from mcp_conductor.report.model import Outcome
 
 PASSED = Outcome(id="base-response-once-server", title="", group="base", status="passed", level="MUST")

@@ -7,7 +7,7 @@ from threading import Event
 
 import pytest
 
-from mcp_conductor.cli import deferred
+from mcp_conductor.cli.process import deferred
 
 NAME = "a_module_for_later"
 begun, go_on = Event(), Event()

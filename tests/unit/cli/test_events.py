@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_conductor.cli.events import KINDS, event_of
+from mcp_conductor.cli.commands.mcp_cli.events import KINDS, event_of
 from mcp_conductor.protocol.answers import Answer, Incoming
 from mcp_conductor.protocol.message import build
 

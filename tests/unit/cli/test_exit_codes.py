@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_conductor.cli.exit_codes import (
+from mcp_conductor.cli.process.exit_codes import (
     COULD_NOT_RUN,
     FAILED,
     NO_SERVER,

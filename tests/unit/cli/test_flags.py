@@ -4,8 +4,9 @@ import shlex
 
 import pytest
 
-from mcp_conductor.cli.flags import Flag, Given, help_text, parse
-from mcp_conductor.cli.run_flags import FLAGS, in_our_words
+from mcp_conductor.cli.commands.test.flags import FLAGS, in_our_words
+from mcp_conductor.cli.flags import Flag, Given, check_flags, parse
+from mcp_conductor.cli.flags.help import help_text
 from mcp_conductor.errors import UsageError
 
 GROUPS = {
@@ -174,3 +175,35 @@ def test_conductor_test_understands_the_flags_of_mcp_aegis(line, values):
     given = in_our_words(parse([*shlex.split(line), "a.test.mcp.yml"], FLAGS, server_words=False))
     assert given.words == ("a.test.mcp.yml",)
     assert given.values == values
+
+
+RULES = {
+    "": (
+        Flag("--form", "how", "FORM", choices=("text", "json"), excludes={"--raw": "--raw is as it came"}),
+        Flag("--raw", "as it came", excludes={"--quick": ""}),
+        Flag("--quick", "soon"),
+        Flag("--poll", "wait", requires="--quick"),
+        Flag("--side", "which", "SIDE", requires="--file FILE"),
+        Flag("--file", "a file", "FILE"),
+    )
+}
+
+
+@pytest.mark.parametrize(
+    ("line", "message", "hint"),
+    [
+        ("--form yaml", "--form must be one of text, json, not 'yaml'", None),
+        ("--form json --raw", "--form and --raw exclude each other", "--raw is as it came"),
+        ("--quick --raw", "--raw and --quick exclude each other", None),
+        ("--poll", "--poll has no meaning without --quick", None),
+        ("--side a", "--side is for --file FILE", None),
+    ],
+)
+def test_what_a_flag_declares_of_its_values_and_of_other_flags_is_refused_by_its_name(line, message, hint):
+    with pytest.raises(UsageError) as caught:
+        check_flags(parse(shlex.split(line), RULES), RULES)
+    assert (caught.value.message, caught.value.hint) == (message, hint)
+
+
+def test_flags_that_fit_together_are_taken():
+    check_flags(parse(shlex.split("--form json --quick --poll --side a --file f"), RULES), RULES)

@@ -6,15 +6,16 @@ from io import BytesIO
 
 import pytest
 
-from mcp_conductor.cli import methods
-from mcp_conductor.cli.conductor import COMMANDS, EXAMPLES, GROUPS, main
-from mcp_conductor.cli.flags import WIDTH, examples_text, parse
-from mcp_conductor.cli.mcp_cli import EXAMPLES as EXAMPLES_OF_CALLS
-from mcp_conductor.cli.method_help import example_lines, method_help
-from mcp_conductor.cli.plan import FLAGS, plan
-from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.cli.commands.dispatch import COMMANDS, EXAMPLES, GROUPS, main
+from mcp_conductor.cli.commands.mcp_cli import methods
+from mcp_conductor.cli.commands.mcp_cli.flags import EXAMPLES as EXAMPLES_OF_CALLS, FLAGS
+from mcp_conductor.cli.commands.mcp_cli.help import example_lines, method_help
+from mcp_conductor.cli.commands.mcp_cli.plan import plan
+from mcp_conductor.cli.flags import parse
+from mcp_conductor.cli.flags.help import WIDTH, examples_text
+from mcp_conductor.cli.output.terminal import Terminal
 
-MODULES = {name: import_module(f"mcp_conductor.cli.{name}") for name in COMMANDS if name != "call"}
+MODULES = {name: import_module(f"mcp_conductor.cli.commands.{name}.flags") for name in COMMANDS if name != "call"}
 ALIASES = {"--tool-metadata", "--progress-token", "--errors-only", "--parallel", "--debug", "--no-analysis"}
 ALIASES |= {"--syntax-only", "--group-errors", "--concise"}
 OF_COMMANDS = [(name, example) for name, module in MODULES.items() for example in module.EXAMPLES]

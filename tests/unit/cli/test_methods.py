@@ -2,8 +2,16 @@
 
 import pytest
 
+from mcp_conductor.cli.commands.mcp_cli.methods import (
+    LOG_LEVELS,
+    METHODS,
+    check,
+    check_none,
+    completion_ref,
+    is_tool_error,
+    listing,
+)
 from mcp_conductor.cli.flags import Given
-from mcp_conductor.cli.methods import LOG_LEVELS, METHODS, check, check_none, completion_ref, is_tool_error, listing
 from mcp_conductor.errors import UsageError
 
 

@@ -3,8 +3,8 @@
 import pytest
 from tests.unit.cli.test_help import shown
 
-from mcp_conductor.cli.conductor import COMMANDS
-from mcp_conductor.cli.narrow_help import narrowed
+from mcp_conductor.cli.commands.dispatch import COMMANDS
+from mcp_conductor.cli.flags.help import narrowed
 
 PAGE = """\
 usage: program COMMAND [FLAGS]

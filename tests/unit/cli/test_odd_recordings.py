@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from mcp_conductor.cli.show_page import recording_page
+from mcp_conductor.cli.commands.show.page import recording_page
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.message import compact

@@ -7,10 +7,10 @@ from io import BytesIO
 
 import pytest
 
-from mcp_conductor.cli import serve
-from mcp_conductor.cli.conductor import COMMANDS, main
-from mcp_conductor.cli.plan import FLAGS
-from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.cli.commands.dispatch import COMMANDS, main
+from mcp_conductor.cli.commands.mcp_cli.flags import FLAGS
+from mcp_conductor.cli.commands.serve import run as serve
+from mcp_conductor.cli.output.terminal import Terminal
 
 SERVER = "serverInfo: {name: one, version: '1'}\ntools: [{preset: echo}]\ntransport: {type: stdio}\n"
 RECORDING = (
@@ -44,7 +44,7 @@ def here(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_both_flags(name):
-    groups = FLAGS if name == "call" else import_module(f"mcp_conductor.cli.{name}").FLAGS
+    groups = FLAGS if name == "call" else import_module(f"mcp_conductor.cli.commands.{name}.flags").FLAGS
     assert {"--json", "--errors"} <= {flag.name for flags in groups.values() for flag in flags}
 
 

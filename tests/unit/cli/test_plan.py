@@ -4,9 +4,10 @@ import io
 
 import pytest
 
+from mcp_conductor.cli.commands.mcp_cli.flags import FLAGS
+from mcp_conductor.cli.commands.mcp_cli.plan import CallPlan, json_of, plan, root
 from mcp_conductor.cli.flags import parse
-from mcp_conductor.cli.plan import FLAGS, CallPlan, json_of, plan, root
-from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.cli.output.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.dialect import DIALECTS
 from mcp_conductor.protocol.message import render

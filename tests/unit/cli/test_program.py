@@ -4,8 +4,8 @@ from io import BytesIO
 
 import pytest
 
-from mcp_conductor.cli.mcp_cli import main
-from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.cli.commands.mcp_cli.run import main
+from mcp_conductor.cli.output.terminal import Terminal
 from mcp_conductor.errors import way
 
 

@@ -4,10 +4,10 @@ import shlex
 
 import pytest
 
-from mcp_conductor.cli.check import FLAGS
+from mcp_conductor.cli.commands.check.flags import FLAGS
 from mcp_conductor.cli.flags import parse
-from mcp_conductor.cli.rerun import next_lines, reach
-from mcp_conductor.cli.target import source_file
+from mcp_conductor.cli.flags.target import source_file
+from mcp_conductor.cli.output.rerun import next_lines, reach
 from mcp_conductor.report.formats.folding import InRevisions
 from mcp_conductor.report.model import Outcome
 

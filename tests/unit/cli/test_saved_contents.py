@@ -5,8 +5,8 @@ import stat
 
 import pytest
 
-from mcp_conductor.cli.method_result import MethodResult
-from mcp_conductor.cli.saved_contents import save_contents
+from mcp_conductor.cli.commands.mcp_cli.operations import MethodResult
+from mcp_conductor.cli.commands.mcp_cli.saved_contents import save_contents
 
 DATA = b"\x89PNG\r\n\x1a\n\x00\xff"
 TEXT = base64.b64encode(DATA).decode()

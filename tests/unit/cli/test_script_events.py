@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mcp_conductor.cli.script_events import MOST_EVENTS, ScriptEvents, fits
+from mcp_conductor.cli.commands.mcp_cli.script_run import MOST_EVENTS, ScriptEvents, fits
 
 LOG = {"event": "log", "method": "notifications/message", "params": {"level": "info", "data": [1]}}
 

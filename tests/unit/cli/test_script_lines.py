@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_conductor.cli.script_lines import id_of, read_line, read_script
+from mcp_conductor.cli.commands.mcp_cli.script_lines import id_of, read_line, read_script
 from mcp_conductor.errors import UsageError
 from mcp_conductor.suites.language.variables import Variables
 

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from mcp_conductor.cli.script_values import ScriptValues
-from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.cli.commands.mcp_cli.script_run import ScriptValues
+from mcp_conductor.cli.output.terminal import Terminal
 
 
 def some(count, *, secret=False):

@@ -4,11 +4,11 @@ import io
 
 import pytest
 
+from mcp_conductor.cli.commands.mcp_cli.flags import FLAGS
+from mcp_conductor.cli.commands.test.flags import FLAGS as TEST_FLAGS
 from mcp_conductor.cli.flags import Given, parse
-from mcp_conductor.cli.plan import FLAGS
-from mcp_conductor.cli.run_flags import FLAGS as TEST_FLAGS
-from mcp_conductor.cli.secret_flags import read_secrets, secrets_of_flags, without_secret
-from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.cli.flags.secrets import read_secrets, secrets_of_flags, without_secret
+from mcp_conductor.cli.output.terminal import Terminal
 from mcp_conductor.errors import UsageError
 
 SECRET_FLAGS = ["--token", "--oauth-client-secret", "--oauth-code", "--oauth-code-verifier", "--oauth-refresh-token"]

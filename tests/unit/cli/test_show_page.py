@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from mcp_conductor.cli.show_page import recording_page, what_fits
+from mcp_conductor.cli.commands.show.page import recording_page, what_fits
 from mcp_conductor.recording.reader import recording_of
 
 CLIENT, SERVER = "client", "server"

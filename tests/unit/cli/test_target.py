@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from mcp_conductor.cli.flags import parse
-from mcp_conductor.cli.target import TARGET_FLAGS, target
-from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.cli.flags import check_flags, parse
+from mcp_conductor.cli.flags.target import TARGET_FLAGS, target
+from mcp_conductor.cli.output.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.server_spec import HttpSpec, StdioSpec
 
@@ -20,7 +20,9 @@ SETTINGS = {
 
 
 def meant(*words: str, directory: str = "/nowhere", **environ: str):
-    return target(parse(list(words), {"": TARGET_FLAGS}), Terminal(None, None, None, environ, directory))
+    given = parse(list(words), {"": TARGET_FLAGS})
+    check_flags(given, {"": TARGET_FLAGS})
+    return target(given, Terminal(None, None, None, environ, directory))
 
 
 def refusal(*words: str, directory: str = "/nowhere") -> UsageError:

@@ -8,7 +8,7 @@ import pty
 
 import pytest
 
-from mcp_conductor.cli.terminal import ReaderGone, Terminal
+from mcp_conductor.cli.output.terminal import ReaderGone, Terminal
 from mcp_conductor.errors import ConductorError, Location, TransportError, UsageError
 from mcp_conductor.report.error_text import diagnostic
 

@@ -7,7 +7,7 @@ import re
 import pytest
 from tests.screens.pages import Case, all_cases
 
-from mcp_conductor.cli.run_flags import FLAGS
+from mcp_conductor.cli.commands.test.flags import FLAGS
 from mcp_conductor.suites.language.actions import ACTIONS
 from mcp_conductor.suites.language.keys import EXPECT_KEYS
 from mcp_conductor.suites.language.steps import STEP_KEYS

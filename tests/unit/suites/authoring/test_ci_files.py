@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from mcp_conductor.cli.init import CI
+from mcp_conductor.cli.commands.init.flags import CI
 from mcp_conductor.suites.authoring.ci_files import CI_FILES, CiJob
 
 

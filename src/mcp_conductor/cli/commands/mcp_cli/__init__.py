@@ -1,0 +1,1 @@
+"""Program `mcp-cli`, also `conductor call`."""

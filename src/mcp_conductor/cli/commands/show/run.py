@@ -1,0 +1,152 @@
+"""`conductor show`: what was said in a recording, as lines or as a page."""
+
+import math
+import os
+from typing import get_args
+
+from mcp_conductor.cli.flags import Given
+from mcp_conductor.cli.flags.sessions import known_session
+from mcp_conductor.cli.flags.values import number
+from mcp_conductor.cli.output.terminal import ReaderGone, Terminal
+from mcp_conductor.cli.process.exit_codes import OK
+from mcp_conductor.errors import UsageError
+from mcp_conductor.files.reading import no_collecting
+from mcp_conductor.protocol.duration import offset
+from mcp_conductor.protocol.transcript import Source
+from mcp_conductor.recording.format import Entry, Header, entry_line, header_line
+from mcp_conductor.recording.reader import Recording, read_recording
+from mcp_conductor.recording.selection import Wanted, select
+
+_FILTERS = ("--method", "--name", "--failed", "--source", "--since", "--until")
+_ARROWS = {"client": "-->", "server": "<--"}
+
+
+def run(given: Given, terminal: Terminal) -> int:
+    """Run `conductor show`: the exit code."""
+    if "--errors" in given and given.one("--errors") is None:
+        terminal.say("note: --errors without text or json is an older name of --failed")
+        given = given.with_values({**given.values, "--failed": []})
+    if len(given.words) != 1:
+        raise UsageError(f"conductor show takes one recording, not {len(given.words)}", hint="conductor show FILE")
+    wanted, file = wanted_frames(given), given.words[0]
+    if "--output" in given:
+        given.refuse(("--json", "--follow"), "is for lines, and --output writes a page")
+    if "--follow" in given:
+        from mcp_conductor.cli.commands.show.follow import follow
+        from mcp_conductor.cli.process.interruptible import run_interruptibly
+
+        return run_interruptibly(follow(given, wanted, terminal))
+    with no_collecting():
+        recording = read_recording(os.path.join(terminal.directory, file), shown=file)
+    if recording.warning is not None:
+        terminal.say(f"warning: {recording.warning}")
+    known_session(recording, wanted.session)
+    return _show(recording, wanted, given, terminal)
+
+
+def _show(recording: Recording, wanted: Wanted, given: Given, terminal: Terminal) -> int:
+    known = recording.sessions()
+    sessions = known if wanted.session is None else [wanted.session]
+    shown = select(recording.entries, wanted)
+    left_out = told(given, len(shown), sum(entry.session in sessions for entry in recording.entries))
+    if "--output" in given:
+        _write_page(recording, sessions, shown, left_out, given, terminal)
+    else:
+        shown_lines = ShownLines(terminal, as_json="--json" in given, several=len(known) > 1)
+        try:
+            shown_lines.begin(recording.header)
+            for entry in shown:
+                shown_lines.put(entry)
+        except ReaderGone:  # `| head`
+            return OK
+    if left_out is not None:
+        terminal.say(left_out)
+    return OK
+
+
+def _write_page(
+    recording: Recording,
+    sessions: list[int],
+    shown: list[Entry],
+    left_out: str | None,
+    given: Given,
+    terminal: Terminal,
+) -> None:
+    from mcp_conductor.cli.commands.show.page import recording_page, what_fits
+    from mcp_conductor.files.writing import write_file
+
+    file, output = given.words[0], given.need("--output")
+    path = os.path.join(terminal.directory, output)
+    if os.path.realpath(path) == os.path.realpath(os.path.join(terminal.directory, file)):
+        raise UsageError("the page would overwrite the recording")
+    fitting, rest = what_fits(shown)
+    notes = [each for each in (left_out, rest) if each is not None]
+    text = recording_page(recording, sessions, file, judged="--no-judge" not in given, shown=fitting, notes=notes)
+    # As the recording is: for its owner alone, who may give it to others.
+    write_file(path, text, shown=f"the page to {output}", secret=True)
+    if rest is not None:
+        terminal.say(f"warning: {rest}")
+
+
+def wanted_frames(given: Given) -> Wanted:
+    """What the flags ask for."""
+    known = get_args(Source)
+    for source in given.all("--source"):
+        if source not in known:
+            raise UsageError(f"--source must be one of {', '.join(known)}, not {source!r}")
+    since, until = _moment(given, "--since", -math.inf), _moment(given, "--until", math.inf)
+    if since > until:
+        raise UsageError(f"--since {given.one('--since')} is after --until {given.one('--until')}")
+    return Wanted(
+        methods=tuple(given.all("--method")),
+        names=tuple(given.all("--name")),
+        errors="--failed" in given,
+        sources=tuple(given.all("--source")),
+        since=since,
+        until=until,
+        session=number(given, "--session", 1),
+    )
+
+
+def _moment(given: Given, flag: str, default: float) -> float:
+    """The time given to FLAG: a bare number is seconds, as in the first column of what is shown."""
+    text = given.one(flag)
+    if text is None:
+        return default
+    moment = offset(text)
+    if moment is None:
+        raise UsageError(f"{flag} takes seconds since the recording began, such as 12.5, 500ms or 2m, not {text!r}")
+    return moment
+
+
+def told(given: Given, shown: int, seen: int) -> str | None:
+    """What to say about frames that are left out; None if no flag leaves any out."""
+    flags = [flag for flag in _FILTERS if flag in given]
+    if not flags:
+        return None
+    if shown == 0:
+        return f"no frame of {seen} fits {' and '.join(flags)}"
+    return f"{shown} of {seen} frames shown"
+
+
+class ShownLines:
+    """Frames, each on a line, with the number of its session where there are several."""
+
+    def __init__(self, terminal: Terminal, *, as_json: bool, several: bool = False) -> None:
+        self._terminal = terminal
+        self._as_json = as_json
+        self.several = several
+
+    def begin(self, header: Header | None) -> None:
+        """A recording begins here."""
+        if self._as_json and header is not None:
+            self._terminal.write_result(f"{header_line(header)}\n")
+
+    def put(self, entry: Entry) -> None:
+        """Show one frame."""
+        if self._as_json:
+            self._terminal.write_result(f"{entry_line(entry)}\n")
+            return
+        frame, label = entry.frame, f"{entry.session:>3} " if self.several else ""
+        text = " | ".join(frame.text.split("\n"))
+        self._terminal.show(f"{frame.at:8.3f} {label}{_ARROWS.get(frame.source, f'{frame.source}:')} {text}\n")

@@ -1,0 +1,1 @@
+"""What programs show: text, reports, live lines."""

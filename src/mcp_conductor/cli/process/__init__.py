@@ -1,0 +1,1 @@
+"""The process of a program: how it starts, is interrupted and ends."""
