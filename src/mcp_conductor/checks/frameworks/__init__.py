@@ -14,6 +14,7 @@ from typing import Any
 
 from mcp_conductor.checks.frameworks.recognition import Recognised, ServerClass, recognise
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import read
 from mcp_conductor.report.model import Finding, Outcome
 from mcp_conductor.transport.process_tree import Command
 from mcp_conductor.values import dataclass
@@ -21,12 +22,9 @@ from mcp_conductor.values import dataclass
 # What is quoted, and numbers: of the server, not of what is wrong with it.
 _NAMES = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\d+""")
 _OWN = re.compile(r"\w+(?=, (?:without|'))")  # greet, without the required argument 'name'
-_ERROR = re.compile(r'"error":\s*\{')
-_CODE = re.compile(r'"code":\s*(-?\d+)')
-_MESSAGE = re.compile(r'"message":\s*"((?:[^"\\]|\\.){0,40})')
 _EXCEPTION = re.compile(r"[\s|+-]*([A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt))\b")
-_STRUCTURED = re.compile(r'"structuredContent":\s*\{\s*"(\w{1,40})"')
 _MAX_CHARACTERS = 500  # of a message that are compared
+_SHOWN = 40  # characters of the message of an error that are compared
 Form = tuple[str, str]  # of a finding, and of the answer that shows it
 
 
@@ -125,16 +123,24 @@ def _form_of(finding: Finding, wire: Sequence[str]) -> Form:
     message = _OWN.sub("…", _NAMES.sub("…", finding.message.partition("\n")[0][:_MAX_CHARACTERS]))
     # Where something was not answered, what came is the answer to something else.
     answered = answers and not message.endswith("not answered")
-    return message, _answer_form(answers[-1]) if answered else ""
+    return message, _answer_form(answers[-1], finding.actual) if answered else ""
 
 
-def _answer_form(line: str) -> str:
-    if _ERROR.search(line):
-        code, message = _CODE.search(line), _MESSAGE.search(line)
-        text = _NAMES.sub("…", message[1].partition("\\n")[0]) if message else ""
-        return f"error {code[1] if code else ''} {text}"
-    structured = _STRUCTURED.search(line)
-    return "result" + (f" with structuredContent.{structured[1]}" if structured else "")
+def _answer_form(line: str, actual: object) -> str:
+    try:
+        message = read(line.removeprefix("<-- "))
+    except (ValueError, RecursionError):  # it was cut
+        message = actual
+    if not isinstance(message, dict):
+        return ""
+    if isinstance(error := message.get("error"), dict):
+        code, text = error.get("code", ""), str(error.get("message", "")).partition("\n")[0]
+        return f"error {code} {_NAMES.sub('…', text[:_SHOWN])}"
+    result = message.get("result")
+    structured = result.get("structuredContent") if isinstance(result, dict) else None
+    # What a framework wraps is the framework's; any other member is the author's.
+    wrapped = isinstance(structured, dict) and list(structured) == ["result"]
+    return "result with structuredContent.result" if wrapped else "result"
 
 
 @cache

@@ -1,5 +1,7 @@
 """Whose fault a finding is: the framework's only where it is as that of its bare server."""
 
+import json
+
 import pytest
 
 from mcp_conductor.checks.explain import explained
@@ -48,6 +50,13 @@ def test_what_the_bare_server_breaks_is_the_frameworks_whatever_the_tool_is_call
 )
 def test_anything_else_is_the_authors(told):
     assert known().attributed(told, "stdio") is told
+
+
+def test_a_member_of_a_result_that_is_called_error_does_not_make_it_an_error():
+    result = {"isError": True, "structuredContent": {"error": {"code": 7, "message": "no such page"}}}
+    assert excused(known(), outcome(answer=f"<-- {json.dumps({'id': 4, 'result': result})}"))
+    refused = {"code": -32603, "message": "no such page"}
+    assert not excused(known(), outcome(answer=f"<-- {json.dumps({'id': 4, 'error': refused})}"))
 
 
 def test_one_finding_of_the_author_makes_the_requirement_the_authors():
