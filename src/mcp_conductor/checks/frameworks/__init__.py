@@ -5,7 +5,7 @@ a server breaks in the same way as the bare one is the framework's, and its auth
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
@@ -58,12 +58,18 @@ class Framework:
     base: tuple[ServerClass, str] | None  # what it is built on, with its major version
     faults: tuple[Fault, ...]
 
-    def faults_with_inherited(self) -> Iterator[Fault]:
-        """What it breaks, and what the framework breaks that it is built on."""
-        yield from self.faults
-        for each in frameworks():
-            if self.base is not None and self.base[0] in each.classes and self.base[1] == each.major:
-                yield from each.faults_with_inherited()
+    def lineage(self) -> "list[Framework]":
+        """This, and what it is built on."""
+        base = self.base
+        found = [
+            each for each in frameworks() if base is not None and base[0] in each.classes and base[1] == each.major
+        ]
+        return [self, *(one for each in found for one in each.lineage())]
+
+    def family(self) -> "list[Framework]":
+        """All that is built on the same SDK, in whose code a server ends for the same reasons."""
+        sdk = self.lineage()[-1]
+        return [self, *(each for each in frameworks() if each is not self and each.lineage()[-1] is sdk)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +90,15 @@ class KnownFramework:
         """OUTCOME, as the framework's and not counted, if each of its findings is as one of the bare server."""
         if outcome.status not in ("failed", "warned"):
             return outcome
-        faults = list(self.framework.faults_with_inherited())
+        faults = [fault for each in self.framework.lineage() for fault in each.faults]
         endings = endings_of(outcome)
         found: list[Fault] = []
         for finding in outcome.findings:
             known = [_showing(form_of(finding, outcome.wire), (each for each in faults if each.id == outcome.id))]
             if known == [None] and endings:
-                # A race ends a server at one request or another, so the requirement does not matter.
-                known = [_showing(Form(finding.message, each), faults) for each in endings]
+                # A race ends a server at one request or another, and shows itself in some measurements.
+                family = [fault for each in self.framework.family() for fault in each.faults]
+                known = [_showing(Form(finding.message, each), family) for each in endings]
                 endings = []  # how the server ended another time is not known
             if None in known:
                 return outcome
@@ -141,7 +148,7 @@ def _told(line: str, actual: object) -> str:
     except (ValueError, RecursionError):  # it was cut
         message = actual
     if not isinstance(message, dict):
-        return ""
+        return f"text {line}"
     if "method" in message:
         return f"{message['method']} {compact(message.get('params'))}"
     error = message.get("error")

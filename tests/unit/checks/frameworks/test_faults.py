@@ -1,5 +1,7 @@
 """Whose fault a finding is: the framework's only where it is as that of its bare server."""
 
+from dataclasses import replace
+
 import pytest
 
 from mcp_conductor.checks.explain import explained
@@ -17,6 +19,7 @@ FORMS = (
     Form("'_hello' is not a key", "result…"),
     Form("no text block has structuredContent", "result with structuredContent.result"),
     Form("logging is not declared", 'notifications/message {"level":"error","logger":"hello_sdk","data":"failed"}'),
+    Form("a line of stdout is not a message", "text [hello] … attempts"),
     DEATH,
 )
 ENDED = ("Traceback (most recent call last):", '  File "/x/site-packages/hello_sdk/streams.py", line 7, in send')
@@ -79,6 +82,14 @@ def test_what_one_version_breaks_is_excused_in_the_whole_major_version(version):
     assert excused(outcome(), known(version))
 
 
+def test_a_line_of_the_framework_on_stdout_is_told_from_one_of_the_author():
+    def noise(line):
+        return replace(outcome("a line of stdout is not a message"), wire=("--> {}", f"<-- {line}"))
+
+    assert excused(noise("[hello] gave up after 10 attempts"))
+    assert not excused(noise("Loading notes"))
+
+
 def test_a_member_of_a_result_that_is_called_error_does_not_make_it_an_error():
     error = {"code": 7, "message": "no such page"}
     assert excused(outcome(said={"result": {"isError": True, "structuredContent": {"error": error}}}))
@@ -102,13 +113,38 @@ def test_a_server_that_ends_is_excused_for_the_same_error_under_any_requirement(
 
 
 def test_the_faults_of_the_sdk_below_a_framework_are_inherited():
+    for each in frameworks():
+        first, *others = each.lineage()
+        assert first is each
+        assert bool(others) == (each.base is not None)
     by_name = {(each.name, each.major): each for each in frameworks()}
     for major in ("2", "3"):
-        framework = by_name["FastMCP", major]
-        inherited = {fault.id for fault in framework.faults_with_inherited()}
+        inherited = {fault.id for each in by_name["FastMCP", major].lineage() for fault in each.faults}
         assert {"cancel-race-server", "base-response-once-server", "batch-receive-server"} <= inherited
-    for each in frameworks():
-        assert each.base is None or len([*each.faults_with_inherited()]) > len(each.faults)
+
+
+def test_a_death_that_was_measured_in_one_framework_is_excused_in_all_on_the_same_sdk():
+    sdk = next(each for each in frameworks() if each.major == "1" and each.classes[0].module == "mcp.server.lowlevel")
+    assert {(each.name, each.major) for each in sdk.family()} == {
+        ("Python SDK", "1"),
+        ("FastMCP", "2"),
+        ("FastMCP", "3"),
+    }
+    (race,) = [fault for fault in sdk.faults if fault.id == "cancel-race-server"]
+    ending = next(form.shown for form in race.forms if form.shown.startswith("ends with anyio.BrokenResourceError"))
+    stderr = (
+        "Traceback (most recent call last):",
+        '  File "/v/lib/python3.12/site-packages/mcp/server/stdio.py", line 71, in stdin_reader',
+        '  File "/v/lib/python3.12/site-packages/anyio/streams/memory.py", line 287, in send',
+        "anyio.BrokenResourceError",
+    )
+    died = outcome("the server exited with code 1", id="base-response-once-server", cause="server", stderr=stderr)
+    assert (
+        ending
+        == "ends with anyio.BrokenResourceError in anyio/streams/memory.py, called by stdin_reader of mcp/server/stdio.py"
+    )
+    for each in sdk.family():
+        assert excused(died, KnownFramework(each, Recognised(each.classes[0], f"{each.major}.0", "x")))
 
 
 def test_the_table_names_requirements_and_versions_that_exist():
