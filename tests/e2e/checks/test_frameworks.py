@@ -67,7 +67,7 @@ INSTALLED = [
 
 def check(tmp_path, words, *flags, **env):
     done = subprocess.run(
-        [*CONDUCTOR, "check", *flags, "--", *words],
+        [*CONDUCTOR, "check", "--timeout", "10s", *flags, "--", *words],  # also on a busy machine
         cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
         env={**os.environ, **env},
     )  # fmt: skip
