@@ -272,10 +272,7 @@ def test_only_the_table_of_dialects_and_the_requirements_name_the_date_of_a_revi
     code = {name: set(texts_in(text)) - set(ids) for name, text in named.items() if name.endswith(".py")}
     found = {name: texts for name, each in code.items() if (texts := set(filter(dated.search, each)))}
     assert found == {"protocol/dialect.py": set(DIALECTS)}
-    assert {name.rpartition("/")[0] for name in named.keys() - code.keys()} == {
-        "checks/requirements",
-        "checks/frameworks",
-    }
+    assert {name.rpartition("/")[0] for name in named.keys() - code.keys()} == {"checks/requirements"}
 
 
 def test_unit_tests_stand_where_the_code_that_they_test_stands():

@@ -64,3 +64,34 @@ def _worth_showing(lines: Sequence[str]) -> list[int]:
     # A single line is no longer than the remark that it is missing.
     kept |= {index for index in range(1, count - 1) if index - 1 in kept and index + 1 in kept}
     return sorted(kept)
+
+
+_TOP_HEADING = compiled_later(r"(?:  \+ Exception Group )?Traceback \(most recent call last\):")
+_GROUP_HEADING = "Exception Group Traceback"
+_FRAME = compiled_later(r'File "([^"]+)", line \d+, in (\S+)')
+_OF_A_PACKAGE = compiled_later(r".*(?:(?:site|dist)-packages|lib/python3\.\d+)/")
+_ERROR = compiled_later(r"([A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt))(?::|$)")
+
+
+def errors_of_traceback(lines: Sequence[str]) -> list[str]:
+    """The errors of the last Python traceback in LINES, all of a group, each with its file and who called that.
+
+    Nothing where there is none, or where a part of it is not understood.
+    """
+    start = max((at for at, line in enumerate(lines) if _TOP_HEADING.match(line)), default=len(lines))
+    errors: list[str] = []
+    places: list[tuple[str, str]] = []  # a file and a function
+    tracebacks = 0
+    for line in lines[start:]:
+        text = line[:_LONGEST_SEARCHED].lstrip(_TREE)
+        if text.startswith((_HEADING, _GROUP_HEADING)):
+            tracebacks += text.startswith(_HEADING)
+            places = []
+        elif frame := _FRAME.match(text):
+            places.append((_OF_A_PACKAGE.sub("", frame[1].replace("\\", "/")), frame[2]))
+        elif places and (error := _ERROR.match(text)):
+            file = places[-1][0]
+            callers = (f", called by {function} of {each}" for each, function in reversed(places) if each != file)
+            errors.append(f"{error[1]} in {file}{next(callers, '')}")
+            places = []
+    return errors if len(errors) == tracebacks else []

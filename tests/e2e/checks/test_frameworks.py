@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from bare_servers import BARE, HERE, measured
+from bare_servers import BARE, HERE, RACES, measured
 from tests.conftest import SERVERS
 from tests.e2e.checks.plain_servers import broken
 from tests.e2e.checks.real_servers import PEERS, node
@@ -39,6 +39,17 @@ def command(bare, tmp_path):
     return (str(node()), str(tmp_path / bare.file))
 
 
+# What an author chooses otherwise than that of a bare server.
+OTHERS = {
+    "def greeting(name: str)": "def plan_of_the_day(name: str)",
+    "def greet(name: str)": "def move_all(count: int)",
+    '"greeting"': '"plan-of-the-day"',
+    '"greet", "Greet by name.", { name: z.string() }, async ({ name })': '"move-all", "Move.", { to: z.number() }, async ({ to })',
+    "Hello, ${name}!": "Moved to ${to}",
+    "Hello, {name}!": "Moved {count}",
+    "hello": "notes",
+    "world": "shelf",
+}
 QUICK = ("python_sdk_2.py", "typescript_sdk_1.mjs")
 INSTALLED = [
     pytest.param(bare, version, id=f"{bare.file}-{version}", marks=() if bare.file in QUICK else pytest.mark.slow)
@@ -56,7 +67,7 @@ INSTALLED = [
 
 def check(tmp_path, words, *flags, **env):
     done = subprocess.run(
-        [*CONDUCTOR, "check", *flags, "--", *words],
+        [*CONDUCTOR, "check", "--timeout", "10s", *flags, "--", *words],  # also on a busy machine
         cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
         env={**os.environ, **env},
     )  # fmt: skip
@@ -69,10 +80,10 @@ def check(tmp_path, words, *flags, **env):
 def test_the_table_has_what_a_bare_server_breaks(bare, version, tmp_path):
     of_bare = (*bare.classes[0], bare.major)
     row = next(each for each in frameworks() if (*each.classes[0][1:3], each.major) == of_bare)
-    found = asyncio.run(measured(command(bare, tmp_path), str(tmp_path)))
-    known = {each.id: each.forms for each in row.faults if version in each.versions}
-    assert {name for name, _ in found} == known.keys()
-    assert {key for key, forms in found.items() if not forms <= known[key[0]]} == set()
+    found = asyncio.run(measured(command(bare, tmp_path), str(tmp_path), 1))
+    known = {each.id: set(each.forms) for each in row.faults if version in each.versions}
+    assert found.keys() - set(RACES) == known.keys() - set(RACES)
+    assert {name for name, forms in found.items() if not forms <= known.get(name, set())} == set()
 
 
 @pytest.mark.peers
@@ -93,6 +104,21 @@ def test_a_hello_world_server_is_fine_and_with_all_findings_it_is_not_better(bar
     assert set(theirs) <= {each["id"] for each in every["outcomes"] if each["status"] in ("failed", "warned")}
     assert every["metrics"]["grade"]["letter"] == report["metrics"]["gradeOfAll"]["letter"]
     assert (code == 1) == (every["summary"]["failed"] > 0)
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize(("bare", "version"), [each for each in INSTALLED if not each.marks])
+def test_the_names_types_and_texts_of_a_server_do_not_matter(bare, version, tmp_path):
+    words = command(bare, tmp_path)
+    source = Path(words[1]).read_text(encoding="utf-8")
+    for old, new in OTHERS.items():
+        source = source.replace(old, new)
+    (tmp_path / Path(words[1]).name).unlink(missing_ok=True)
+    (tmp_path / Path(words[1]).name).write_text(source, encoding="utf-8")
+    _, text = check(tmp_path, (words[0], str(tmp_path / Path(words[1]).name)), "--call-tools", "all", "--json")
+    report = json.loads(text)
+    assert report["metrics"]["framework"]["version"] == version
+    assert [each["id"] for each in report["outcomes"] if each["status"] in ("failed", "warned")] == []
 
 
 def test_a_server_that_only_calls_itself_a_framework_is_not_excused(tmp_path):

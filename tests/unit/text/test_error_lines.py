@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_conductor.text.error_lines import abridged, cause
+from mcp_conductor.text.error_lines import abridged, cause, errors_of_traceback
 
 NODE = ["node:internal:1210", "  throw err;", "  ^", "", "Error: Cannot find module 'x'", "    at a", "Node.js v20"]
 PYTHON = [
@@ -66,3 +66,33 @@ def test_a_line_is_not_left_out_by_itself():
 
 def test_a_program_that_only_complains_is_cut_too():
     assert len(list(abridged(["Error: again"] * 1000, str))) < 40
+
+
+def traceback(error, *functions, indent=""):
+    places = [f'{indent}  File "/x/lib/python3.12/site-packages/{each}.py", line 7, in {each}' for each in functions]
+    return [f"{indent}Traceback (most recent call last):", *places, f"{indent}    await it()", f"{indent}{error}"]
+
+
+def group(*tracebacks):
+    head = ["  + Exception Group Traceback (most recent call last):", '  |   File "server.py", line 9, in <module>']
+    group = [*head, "  | ExceptionGroup: unhandled errors in a TaskGroup"]
+    return [*group, "  +-+----- 1 -----", *(line for each in tracebacks for line in each), "    +-------------------"]
+
+
+def test_the_errors_of_a_traceback_are_told_with_their_file_and_its_caller():
+    lost = "anyio.BrokenResourceError in send.py, called by reader of reader.py"
+    assert errors_of_traceback(
+        ["started", *traceback("anyio.BrokenResourceError", "main", "reader", "send", "send")]
+    ) == [lost]
+    of_group = traceback("anyio.BrokenResourceError", "reader", "send", indent="    | ")
+    assert errors_of_traceback(group(of_group)) == [lost]
+    other = traceback("KeyError: 'x'", "greet", indent="    | ")
+    assert errors_of_traceback(group(of_group, other)) == [lost, "KeyError in greet.py"]
+    assert errors_of_traceback([*traceback("ValueError: x", "a"), *group(of_group)]) == [lost]
+
+
+def test_of_a_traceback_that_is_not_understood_no_errors_are_told():
+    unnamed = traceback("Boom: x", "greet", indent="    | ")
+    assert errors_of_traceback(group(unnamed, traceback("KeyError", "look", indent="    | "))) == []
+    assert errors_of_traceback(traceback("KeyError", "greet")[1:]) == []  # its beginning is missing
+    assert errors_of_traceback(NODE) == errors_of_traceback([]) == []

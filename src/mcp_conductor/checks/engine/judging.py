@@ -22,6 +22,7 @@ from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
 from mcp_conductor.recording.opening import opening_of
 from mcp_conductor.report.model import NOTHING, Finding, Outcome, Remark, Status
+from mcp_conductor.text.error_lines import errors_of_traceback
 from mcp_conductor.text.visible import cut
 from mcp_conductor.transport.process_tree import Command
 from mcp_conductor.values import dataclass
@@ -101,8 +102,9 @@ class ServerEnd:
     @property
     def alike(self) -> tuple[str, str]:
         """What is the same where a server goes away twice for the same reason."""
-        # The name of an exception; what it says may differ each time.
-        return self.how, self.stderr[-1].partition(":")[0] if self.stderr else ""
+        # The name of an exception; what it says may differ each time. The last line of a group of them names none.
+        last = self.stderr[-1].partition(":")[0] if self.stderr else ""
+        return self.how, ", ".join(each.partition(" in ")[0] for each in errors_of_traceback(self.stderr)) or last
 
 
 @dataclass(slots=True)

@@ -10,38 +10,41 @@ from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from json import loads
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcp_conductor.checks.frameworks.recognition import Recognised, ServerClass, recognise
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import compact, read
 from mcp_conductor.report.model import Finding, Outcome
+from mcp_conductor.text.error_lines import errors_of_traceback
 from mcp_conductor.transport.process_tree import Command
 from mcp_conductor.values import dataclass
 
-# What is quoted, and numbers: of the server, not of what is wrong with it.
-_NAMES = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\d+""")
-_OWN = re.compile(r"\w+(?=, (?:without|'))")  # greet, without the required argument 'name'
-_ERROR = re.compile(r'"error":\s*\{')
-_CODE = re.compile(r'"code":\s*(-?\d+)')
-_MESSAGE = re.compile(r'"message":\s*"((?:[^"\\]|\\.){0,40})')
-_EXCEPTION = re.compile(r"[\s|+-]*([A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt))\b")
-_STRUCTURED = re.compile(r'"structuredContent":\s*\{\s*"(\w{1,40})"')
-_MAX_CHARACTERS = 500  # of a message that are compared
-Form = tuple[str, str]  # of a finding, and of the answer that shows it
+ANYTHING = "…"  # in a form: what its author chose, and what differs each time
+
+
+class Form(NamedTuple):
+    """A kind of finding: its message, and what shows it."""
+
+    finding: str
+    shown: str
+
+    def fits(self, other: "Form") -> bool:
+        """Whether OTHER, which is told word for word, is of this kind."""
+        return _fits(self.finding, other.finding) and _fits(self.shown, other.shown)
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A requirement that the bare server breaks on one transport.
+    """A requirement that the bare server breaks.
 
-    The revisions in which it was measured do not matter: a race shows itself in some of them, and an old version does
-    not speak all. What is wrong has to be the same.
+    The versions and revisions in which it was measured do not matter: a race shows itself in some of them, and an old
+    version does not speak all. What is wrong has to be the same.
     """
 
     id: str
-    transport: str
     versions: tuple[str, ...]  # of the package: those measured that break it
-    forms: frozenset[Form]
+    forms: tuple[Form, ...]
     address: str | None  # where it was reported
 
 
@@ -52,23 +55,21 @@ class Framework:
     name: str
     classes: tuple[ServerClass, ...]
     major: str
-    measured: tuple[str, ...]  # versions, the oldest first
+    base: tuple[ServerClass, str] | None  # what it is built on, with its major version
     faults: tuple[Fault, ...]
 
-    def fault(self, version: str, name: str, transport: str) -> Fault | None:
-        """What VERSION of the package is known to break: as the measured versions on both sides of it do."""
-        if _order(version) < _order(self.measured[0]):
-            return None
-        before = [each for each in self.measured if _order(each) <= _order(version)][-1]
-        after = next((each for each in self.measured if _order(each) >= _order(version)), before)
-        return next(
-            (
-                each
-                for each in self.faults
-                if (each.id, each.transport) == (name, transport) and {before, after} <= set(each.versions)
-            ),
-            None,
-        )
+    def lineage(self) -> "list[Framework]":
+        """This, and what it is built on."""
+        base = self.base
+        found = [
+            each for each in frameworks() if base is not None and base[0] in each.classes and base[1] == each.major
+        ]
+        return [self, *(one for each in found for one in each.lineage())]
+
+    def family(self) -> "list[Framework]":
+        """All that is built on the same SDK, in whose code a server ends for the same reasons."""
+        sdk = self.lineage()[-1]
+        return [self, *(each for each in frameworks() if each is not self and each.lineage()[-1] is sdk)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +86,31 @@ class KnownFramework:
         by, version = self.recognised.server_class, self.recognised.version
         return {"name": self.framework.name, "package": by.package, "version": version, "how": self.recognised.how}
 
-    def attributed(self, outcome: Outcome, transport: str | None) -> Outcome:
-        """OUTCOME, as the framework's and not counted, if the bare server breaks the same in the same ways."""
+    def attributed(self, outcome: Outcome) -> Outcome:
+        """OUTCOME, as the framework's and not counted, if each of its findings is as one of the bare server."""
         if outcome.status not in ("failed", "warned"):
             return outcome
-        fault = self.framework.fault(self.recognised.version, outcome.id, transport or "")
-        if fault is None or not forms_of(outcome) <= fault.forms:
-            return outcome
-        told = f"of the {self}" + (f" ({fault.address})" if fault.address else "")
+        faults = [fault for each in self.framework.lineage() for fault in each.faults]
+        endings = endings_of(outcome)
+        found: list[Fault] = []
+        for finding in outcome.findings:
+            known = [_showing(form_of(finding, outcome.wire), (each for each in faults if each.id == outcome.id))]
+            if known == [None] and endings:
+                # A race ends a server at one request or another, and shows itself in some measurements.
+                family = [fault for each in self.framework.family() for fault in each.faults]
+                known = [_showing(Form(finding.message, each), family) for each in endings]
+                endings = []  # how the server ended another time is not known
+            if None in known:
+                return outcome
+            found += filter(None, known)
+        address = next((each.address for each in found if each.address is not None), None)
+        told = f"of the {self}" + (f" ({address})" if address else "")
         return replace(outcome, status="skipped", reason=told, framework=str(self))
+
+
+def _showing(form: Form, faults: Iterable[Fault]) -> Fault | None:
+    """The one of FAULTS that a finding of this FORM shows."""
+    return next((fault for fault in faults if any(each.fits(form) for each in fault.forms)), None)
 
 
 def known_framework(commands: Iterable[Command]) -> KnownFramework | None:
@@ -110,31 +127,53 @@ def known_framework(commands: Iterable[Command]) -> KnownFramework | None:
     return None if framework is None else KnownFramework(framework, found)
 
 
-def forms_of(outcome: Outcome) -> set[Form]:
-    """The kinds of the findings: their messages and the answers that show them, without what belongs to one server."""
-    if outcome.cause == "server":  # how it ended is all that there is: the name of an exception, or the last line
-        names = [found[1] for line in outcome.stderr if (found := _EXCEPTION.match(line))]
-        last = names[-1] if names else _NAMES.sub("…", (outcome.stderr or ("",))[-1])
-        return {(_form_of(each, ())[0], f"ends with {last}") for each in outcome.findings}
-    return {_form_of(each, outcome.wire) for each in outcome.findings}
-
-
-def _form_of(finding: Finding, wire: Sequence[str]) -> Form:
+def form_of(finding: Finding, wire: Sequence[str]) -> Form:
+    """FINDING, word for word, with the message in WIRE that shows it."""
     first, last = finding.said or (0, len(wire))
-    answers = [line for line in wire[first:last] if line.startswith("<-- ")]
-    message = _OWN.sub("…", _NAMES.sub("…", finding.message.partition("\n")[0][:_MAX_CHARACTERS]))
+    came = [line[4:] for line in wire[first:last] if line.startswith("<-- ")]
     # Where something was not answered, what came is the answer to something else.
-    answered = answers and not message.endswith("not answered")
-    return message, _answer_form(answers[-1]) if answered else ""
+    answered = came and not finding.message.endswith("not answered")
+    return Form(finding.message.partition("\n")[0], _told(came[-1], finding.actual) if answered else "")
 
 
-def _answer_form(line: str) -> str:
-    if _ERROR.search(line):
-        code, message = _CODE.search(line), _MESSAGE.search(line)
-        text = _NAMES.sub("…", message[1].partition("\\n")[0]) if message else ""
-        return f"error {code[1] if code else ''} {text}"
-    structured = _STRUCTURED.search(line)
-    return "result" + (f" with structuredContent.{structured[1]}" if structured else "")
+def endings_of(outcome: Outcome) -> list[str]:
+    """What made the server end, if it did and that is known; in a form it stands for the message that shows it."""
+    return [f"ends with {each}" for each in errors_of_traceback(outcome.stderr)] if outcome.cause == "server" else []
+
+
+def _told(line: str, actual: object) -> str:
+    """What the message of LINE says: its content, but of a result only what the framework may have made of it."""
+    try:
+        message = read(line)
+    except (ValueError, RecursionError):  # it was cut
+        message = actual
+    if not isinstance(message, dict):
+        return f"text {line}"
+    if "method" in message:
+        return f"{message['method']} {compact(message.get('params'))}"
+    error = message.get("error")
+    if isinstance(error, dict):
+        text = str(error.get("message")).partition("\n")[0]
+        return f"error {error.get('code')} {text}"
+    result = message.get("result")
+    structured = result.get("structuredContent") if isinstance(result, dict) else None
+    wrapped = isinstance(structured, dict) and list(structured) == ["result"]
+    return "result with structuredContent.result" if wrapped else "result"
+
+
+def _fits(pattern: str, text: str) -> bool:
+    first, *rest = pattern.split(ANYTHING)
+    if not rest:
+        return text == pattern
+    if not text.startswith(first):
+        return False
+    at = len(first)
+    for part in rest[:-1]:
+        at = text.find(part, at)
+        if at < 0:
+            return False
+        at += len(part)
+    return len(text) - at >= len(rest[-1]) and text.endswith(rest[-1])
 
 
 @cache
@@ -156,24 +195,20 @@ def broken_by(name: str) -> list[str]:
 
 
 def _framework(given: Any) -> Framework:
-    npm = given["registry"] == "npm"
-    faults: dict[tuple[str, str], list[Any]] = {}
-    for each in given["faults"]:
-        faults.setdefault((each["id"], each["transport"]), []).append(each)
+    npm, base = given["registry"] == "npm", given.get("base")
     return Framework(
         name=given["name"],
         classes=tuple(ServerClass(given["package"], each["module"], each["name"], npm) for each in given["classes"]),
         major=given["major"],
-        measured=tuple(given["measured"]),
+        base=base and (ServerClass(base["package"], base["module"], base["name"], npm), base["major"]),
         faults=tuple(
             Fault(
-                id=name,
-                transport=transport,
-                versions=tuple({version: None for each in found for version in each["versions"]}),
-                forms=frozenset((one["finding"], one["answer"]) for each in found for one in each["forms"]),
-                address=found[0].get("address"),
+                id=each["id"],
+                versions=tuple(each["versions"]),
+                forms=tuple(Form(one["finding"], one["shown"]) for one in each["forms"]),
+                address=each.get("address"),
             )
-            for (name, transport), found in faults.items()
+            for each in given["faults"]
         ),
     )
 

@@ -1,8 +1,8 @@
 """The framework that a server is built on, read from its source files and the packages beside them.
 
 No code of the server is run, and nothing that it says of itself counts. A server is recognised where its program, or a
-file of its own that the program imports, uses the server class of one framework, and that package is installed where
-the program looks for packages. In every other case the answer is None.
+file of its own that the program imports, makes an object of the server class of one framework and runs it, and that
+package is installed where the program looks for packages. In every other case the answer is None.
 """
 
 import ast
@@ -14,6 +14,7 @@ from json import loads
 from shutil import which
 from typing import NamedTuple
 
+from mcp_conductor.checks.frameworks.running_code import Module, dotted, made_and_run
 from mcp_conductor.transport.process_tree import Command
 from mcp_conductor.values import dataclass
 
@@ -21,7 +22,6 @@ MAX_FILES = 200
 MAX_FILE_BYTES = 300_000
 MAX_BYTES = 3_000_000  # of all files
 MAX_LOOKS = 20_000  # at paths that may be files
-MAX_PARTS = 20  # of a dotted name
 MAX_DEPTH = 40  # directories above a file
 _MAX_ENTRIES = 100_000  # of a directory of packages
 _MAX_LINKS = 100
@@ -145,35 +145,43 @@ def _python(program: str, words: list[str], cwd: str, classes: Collection[Server
     # What is installed is followed where the program itself is: a module of it, or a script beside the interpreter.
     installed = is_module or os.path.realpath(own[0]) == os.path.realpath(os.path.dirname(program))
     installed_in = [packages, *_linked(packages)] if installed else []
-    sources, waiting = _Sources(), deque([] if is_module else [os.path.join(cwd, named)])
+    places = [cwd, *installed_in]
+    programs = [os.path.join(cwd, named)]
     if is_module:
-        waiting += [file for name in (named, f"{named}.__main__") for file in _module_files(name, [cwd, *installed_in])]
+        programs = [file for name in (named, f"{named}.__main__") for file in _module_files(name, places)]
+    sources, waiting = _Sources(), deque(programs)
+    modules: list[Module] = []
     top: set[str] = {named.partition(".")[0]} if is_module else set()
     while waiting:
         file = waiting.popleft()
-        text = sources.text(file)
-        if text is None:
+        tree = _tree(sources.text(file), file)
+        if tree is None:
             continue
-        used = _used_names(text, file)
-        for each in classes:
-            if f"{each.module}.{each.name}" in used and (version := _python_version(each.package, packages)):
-                where = os.path.basename(file)
-                how = f"{where} uses {each.module}.{each.name}; {each.package} {version} is installed for its Python"
-                yield Recognised(each, version, how)
+        modules.append(Module(tree, os.path.basename(file), file in programs))
+        used = _used_names(tree)
         if installed and not top:
             top = {name.partition(".")[0] for name in used} - {each.package for each in classes}
         for name in sorted(used):
             beside = [os.path.dirname(file), *own] if name.startswith("./") else own
             places = [*beside, *(installed_in if name.partition(".")[0] in top else [])]
             waiting += _module_files(name.removeprefix("./"), places)
+    made, runs = made_and_run(modules)
+    for each in classes:
+        where = made.get(f"{each.module}.{each.name}") if runs or each.name == "run" else None
+        if where is not None and (version := _python_version(each.package, packages)):
+            how = f"{where} uses {each.module}.{each.name}; {each.package} {version} is installed for its Python"
+            yield Recognised(each, version, how)
 
 
-def _used_names(text: str, file: str) -> set[str]:
-    """Dotted names that a module imports, or uses of what it imports; ./ before those that are relative to FILE."""
+def _tree(text: str | None, file: str) -> ast.Module | None:
     try:
-        tree = ast.parse(text, file)
+        return None if text is None else ast.parse(text, file)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return set()
+        return None
+
+
+def _used_names(tree: ast.Module) -> set[str]:
+    """Dotted names that a module imports, or uses of what it imports; ./ before those that are relative to it."""
     names: set[str] = set()
     imported: set[str] = set()
     for node in ast.walk(tree):
@@ -186,19 +194,10 @@ def _used_names(text: str, file: str) -> set[str]:
             names |= {module} if node.module else set()
     names |= imported
     for node in ast.walk(tree):
-        parts = _dotted(node) if isinstance(node, ast.Attribute) else []
+        parts = dotted(node) if isinstance(node, ast.Attribute) else []
         if any(".".join(parts[:count]) in imported for count in range(1, len(parts))):
             names.add(".".join(parts))
     return names
-
-
-def _dotted(node: ast.expr) -> list[str]:
-    """The parts of a dotted name; none of anything else."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute) and len(parts) < MAX_PARTS:
-        parts.append(node.attr)
-        node = node.value
-    return [node.id, *reversed(parts)] if isinstance(node, ast.Name) else []
 
 
 def _module_files(name: str, places: Iterable[str]) -> Iterator[str]:

@@ -16,6 +16,8 @@ TYPESCRIPT = ServerClass("@modelcontextprotocol/sdk", "@modelcontextprotocol/sdk
 CLASSES = (FASTMCP, SDK_1, TYPESCRIPT)
 USES_FASTMCP = 'from fastmcp import FastMCP\nFastMCP("x").run()\n'
 USES_SDK_1 = 'from mcp.server.fastmcp import FastMCP\nFastMCP("x").run()\n'
+# Served by hand, whatever else is in the file.
+BY_HAND = "import sys\nfor line in sys.stdin:\n    print(line)\n"
 USES_TYPESCRIPT = 'import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";\nconst server = new McpServer({ name: "x" });\n'
 
 
@@ -72,11 +74,50 @@ def test_how_it_was_recognised_is_told(project):
         "from fastmcp import FastMCP as \n",  # no Python
         "from fastmcp import FastMCP\nfrom mcp.server.fastmcp import FastMCP as Other\n",  # which of both?
         "(" * 100_000,
+        f"from fastmcp import FastMCP\n{BY_HAND}",
+        f"from fastmcp import FastMCP\nserver = FastMCP('x')\n{BY_HAND}",
+        "from fastmcp import FastMCP\nserver = FastMCP('x')\nclass Own:\n  def run(self): pass\nOwn().run()\n",
+        f"if False:\n    from fastmcp import FastMCP\n    FastMCP('x').run()\n{BY_HAND}",
+        f"if 0:\n    pass\nelif not True:\n    from fastmcp import FastMCP\n    FastMCP('x').run()\n{BY_HAND}",
+        f"import typing\nif typing.TYPE_CHECKING:\n    from fastmcp import FastMCP\nFastMCP('x').run()\n{BY_HAND}",
+        f"try:\n    from fastmcp import FastMCP\n    FastMCP('x').run()\nexcept ImportError:\n    pass\n{BY_HAND}",
+        f"def serve():\n    from fastmcp import FastMCP\n    FastMCP('x').run()\n{BY_HAND}",
+        f"class Unused:\n    def __init__(self):\n        import fastmcp\n        fastmcp.FastMCP('x').run()\n{BY_HAND}",
+        "from fastmcp import FastMCP\nclass FastMCP:\n    def run(self): pass\nFastMCP().run()\n",
+        "import fastmcp, asyncio\nserver = fastmcp.FastMCP('x')\nasyncio.run(other())\nasyncio.Runner().run_until(x)\n",
     ],
 )
 def test_what_does_not_use_exactly_one_framework_is_not_recognised(project, code):
     write(project, {"server.py": code})
     assert found(project, "venv/bin/python", "server.py") is None
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import fastmcp as f\nserver = f.FastMCP('x')\nserver.run(transport='stdio')\n",
+        "import asyncio\nfrom fastmcp import FastMCP as Fast\nasyncio.run(Fast('x').run_stdio_async())\n",
+        "import anyio\nfrom fastmcp import FastMCP\nserver = FastMCP('x')\nanyio.run(server.run_async)\n",
+        "try:\n    from fastmcp import FastMCP\nexcept ImportError:\n    sys.exit('no')\nFastMCP('x').run()\n",
+        "from fastmcp import FastMCP\nclass Notes(FastMCP):\n    pass\nif __name__ == '__main__':\n    Notes('x').run()\n",
+        "from fastmcp import FastMCP\ndef made():\n    return FastMCP('x')\ndef main():\n    made().run()\nmain()\n",
+        "import click\nfrom fastmcp import FastMCP\n@click.command()\ndef serve():\n    FastMCP('x').run()\ncli()\n",
+        "import fastmcp\nclass App:\n    mcp = fastmcp.FastMCP('x')\n    def run(self):\n        self.mcp.run()\nApp().run()\n",
+    ],
+)
+def test_a_server_class_counts_however_it_is_imported_made_and_run(project, code):
+    write(project, {"server.py": code})
+    assert found(project, "venv/bin/python", "server.py") == ("fastmcp", "2.14.7")
+
+
+def test_what_another_module_does_only_as_a_program_does_not_count(project):
+    write(
+        project,
+        {"old.py": "LIMIT = 3\nif __name__ == '__main__':\n    from fastmcp import FastMCP\n    FastMCP('x').run()\n"},
+    )
+    write(project, {"server.py": f"from old import LIMIT\n{BY_HAND}"})
+    assert found(project, "venv/bin/python", "server.py") is None
+    assert found(project, "venv/bin/python", "old.py") == ("fastmcp", "2.14.7")
 
 
 def test_modules_beside_a_script_are_read_and_those_that_are_installed_are_not(project):

@@ -118,7 +118,7 @@ class CheckRun:
         remarks = list(dict.fromkeys(remark for each in verdicts for remark in each.remarks))
         for remark in remarks:
             self._output.note(f"warning: {remark}")
-        told = self._attributed(verdicts, with_expected(verdicts, self._expected, datetime.now(UTC).date()))
+        told = self._attributed(with_expected(verdicts, self._expected, datetime.now(UTC).date()))
         outcomes = [replace(outcome, version=version) if len(verdicts) > 1 else outcome for version, outcome in told]
         found = self._grades(verdicts)
         report = Report(
@@ -155,7 +155,7 @@ class CheckRun:
                 self._framework = self._framework or self._known_framework(verdict.commands)
                 if len(versions) > 1:
                     told = [(version, each) for each in so_far(verdict, self._expected, datetime.now(UTC).date())]
-                    outcomes = [outcome for _, outcome in self._attributed([verdict], told)]
+                    outcomes = [outcome for _, outcome in self._attributed(told)]
                     self._output.show_revision(version, outcomes, time.perf_counter() - began)
         return verdicts
 
@@ -168,12 +168,10 @@ class CheckRun:
             commands = [Command(tuple(spec.command), spec.cwd or self._terminal.directory, path)]
         return known_framework(dict.fromkeys(commands))
 
-    def _attributed(self, verdicts: Iterable[Verdicts], told: Iterable[Told]) -> list[Told]:
+    def _attributed(self, told: Iterable[Told]) -> list[Told]:
         """What was TOLD, of which the framework's is not counted."""
-        if self._framework is None:
-            return list(told)
-        transports = {each.version: each.transport for each in verdicts}
-        return [(version, self._framework.attributed(outcome, transports[version])) for version, outcome in told]
+        framework = self._framework
+        return [(version, each if framework is None else framework.attributed(each)) for version, each in told]
 
     def _grades(self, verdicts: Sequence[Verdicts]) -> Json:
         """The grade of what is the author's, and beside it that of everything, where the framework is known."""
@@ -183,7 +181,7 @@ class CheckRun:
             return everything
         of_the_author = []
         for each in verdicts:
-            told = self._attributed([each], [(each.version, outcome) for outcome in each.outcomes])
+            told = self._attributed((each.version, outcome) for outcome in each.outcomes)
             of_the_author.append(replace(each, outcomes=[outcome for _, outcome in told]))
         found = {**grade_of(of_the_author, why), "framework": self._framework.to_json()}
         excused = any(outcome.framework is not None for each in of_the_author for outcome in each.outcomes)
