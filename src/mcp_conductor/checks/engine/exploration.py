@@ -14,6 +14,7 @@ from mcp_conductor.checks.engine.findings import SERVER_ERROR
 from mcp_conductor.checks.engine.first_session import SPREAD, spread_message
 from mcp_conductor.checks.engine.probe import Found
 from mcp_conductor.checks.engine.sessions import answers_anything, silent
+from mcp_conductor.checks.engine.unanswered import PATIENCE
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import ConductorError, HttpStatusError, ProtocolError, RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
@@ -158,8 +159,9 @@ class _Explorer:
         unanswered = self.found.unanswered_requests
         if self._is_left(method, params):
             return None
-        began = perf_counter()
-        await self._await_result(self._session.request(method, params))
+        began, patient = perf_counter(), unanswered.is_doubtful(method, params)
+        limit = self._session.timeout * PATIENCE if patient else None
+        await self._await_result(self._session.request(method, params, timeout=limit))
         problem = self._problem
         if self._broken:
             unanswered.broken(self._session, method)
@@ -169,7 +171,7 @@ class _Explorer:
             if problem is None:
                 unanswered.served(method)
             return problem
-        unanswered.missed(self._session, method, params)
+        unanswered.missed(self._session, method, params, patiently=patient)
         self._late[method] += 1
         if method in _UNKNOWN and self._late[method] == 1:
             await self._try(method, _UNKNOWN[method])

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from mcp_conductor.checks.engine.evidence import Trail
 from mcp_conductor.checks.engine.findings import NoAnswer, NotSeen
 from mcp_conductor.checks.engine.record import MOST_BYTES, SMALL, Record, judged_part, transport_of
-from mcp_conductor.checks.engine.sessions import GRACE_SECONDS, PATIENCE, SLOWER, Sessions, Use
-from mcp_conductor.checks.engine.unanswered import Unanswered
+from mcp_conductor.checks.engine.sessions import GRACE_SECONDS, SLOWER, Sessions, Use
+from mcp_conductor.checks.engine.unanswered import PATIENCE, Unanswered
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import ConductorError, HttpStatusError, RequestTimeout, TransportError
 from mcp_conductor.protocol import Id, Json
@@ -148,14 +148,14 @@ class Probe:
             self.trail.missed.append(RequestTimeout(asked[0], self.timeout))
             raise self.trail.missed[-1]
         began = perf_counter()
-        limit = self.unanswered.seconds_for(*asked, seconds)
+        limit = seconds * PATIENCE if self.trail.patient else self.unanswered.seconds_for(*asked, seconds)
         try:
-            exchange = await self.session.exchange(raw, timeout=seconds * PATIENCE if self.trail.patient else limit)
+            exchange = await self.session.exchange(raw, timeout=limit)
         except RequestTimeout:
             self.trail.cut_short |= limit < seconds
             if self.session.opened and not self._odd:
-                self.unanswered.missed(self.session, *asked)
-            raise self._missed(asked[0], limit) from None
+                self.unanswered.missed(self.session, *asked, patiently=limit > seconds)
+            raise self._missed(asked[0], min(limit, seconds)) from None
         except HttpStatusError:
             raise
         except TransportError as error:
@@ -168,7 +168,7 @@ class Probe:
         self.unanswered.answered(*asked, perf_counter() - began)
         if exchange.reply.kind == "result":
             self.unanswered.served(asked[0])
-        if self.trail.patient and perf_counter() - began > seconds:
+        if perf_counter() - began > seconds:
             self.trail.came_late = True
             raise self._missed(asked[0], seconds)
         return exchange.reply

@@ -364,8 +364,8 @@ class _Checking:
         probe.sessions.forget_what_was_made()
         own = probe.again(private=True)
         # A late reply is told from a missing one by waiting for it; a wait in vain is not repeated.
-        own.trail.patient = self._patient and before.silence is not None and not before.gone
-        own.trail.patient = own.trail.patient and not self._is_plain_silence(before)
+        doubtful = before.silence is not None and not before.gone and not self._is_plain_silence(before)
+        own.trail.patient = doubtful and self._patient
         async with timer_lag() as measured:
             result, seconds = await self._carry_out(act, pairs, own)
         self._looking_again += seconds
@@ -374,6 +374,9 @@ class _Checking:
             self._patient = False
         slow = own.trail.came_late or measured.worst > BUSY_PART * probe.timeout
         slow = slow or probe.unanswered.is_slow(before.unanswered_method, probe.timeout)
+        # What was answered before may only be late now, which one who does not wait cannot tell.
+        unsure = doubtful and not own.trail.patient
+        slow = slow or (unsure and probe.unanswered.has_answered(before.unanswered_method))
         if result.findings and late and (slow or await is_slow(probe)):
             self._too_slow += 1
             result = CheckResult([], f"{INCONCLUSIVE}: late cannot be told from wrong ({result.findings[0].message})")

@@ -32,7 +32,6 @@ from mcp_conductor.values import dataclass
 STARTS_PER_ANSWER = 15  # how much longer than an answer the first start may take: packages are fetched, code compiled
 SLOWER = 8.0  # how much longer than the first a later start may take, while others start too
 LATEST = 3  # times the time for an answer: how long we wait for one that is late
-PATIENCE = 2  # the same for a reply in doubt, to tell late from missing: each silent method may cost it
 STARTS_AT_ONCE = 4
 MOST_CLOSING = 12  # sessions that are being closed, before the next one has to wait
 MOST_REFUSALS = 2  # sessions that cannot be opened, before we stop trying
