@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import islice
 from typing import NamedTuple
 
 from mcp_conductor import posix
@@ -14,6 +15,7 @@ from mcp_conductor import posix
 PROC = sys.platform == "linux" and os.path.isdir("/proc/self")
 
 _MAX_PROC_BYTES = 1_000_000
+_MAX_DESCRIPTORS = 1000  # of a process that are looked at
 _ENDED = (b"Z", b"X")
 
 
@@ -44,7 +46,10 @@ class Command(NamedTuple):
 
 
 def commands_with_stdin_of(leader: int) -> list[Command]:
-    """The commands of LEADER and of its descendants with the same stdin, which no server has that they use."""
+    """The commands of LEADER and of its descendants that have its stdin open, which no server has that they use.
+
+    Some servers read it by another descriptor, so that nothing else in the process reads it.
+    """
     if not PROC:
         return []
     found = []
@@ -52,9 +57,14 @@ def commands_with_stdin_of(leader: int) -> list[Command]:
         stdin = os.readlink(f"/proc/{leader}/fd/0")
         for pid in (leader, *(each.pid for each in descendants([leader]))):
             with suppress(OSError):
-                if os.readlink(f"/proc/{pid}/fd/0") == stdin:
+                if _has_open(pid, stdin):
                     found.append(_command(pid))
     return found
+
+
+def _has_open(pid: int, file: str) -> bool:
+    descriptors = islice(os.scandir(f"/proc/{pid}/fd"), _MAX_DESCRIPTORS)
+    return any(os.readlink(each.path) == file for each in descriptors)
 
 
 def _command(pid: int) -> Command:

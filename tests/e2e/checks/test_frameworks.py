@@ -121,6 +121,14 @@ def test_the_names_types_and_texts_of_a_server_do_not_matter(bare, version, tmp_
     assert [each["id"] for each in report["outcomes"] if each["status"] in ("failed", "warned")] == []
 
 
+@pytest.mark.peers
+def test_a_framework_is_recognised_behind_a_launcher_although_it_moves_its_stdin(tmp_path):
+    launcher = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
+    words = (sys.executable, "-c", launcher, sys.executable, str(HERE / "python_sdk_2.py"))
+    _, text = check(tmp_path, words, "--only", "ping", "--json")
+    assert json.loads(text)["metrics"]["framework"]["package"] == "mcp"
+
+
 def test_a_server_that_only_calls_itself_a_framework_is_not_excused(tmp_path):
     code, text = check(tmp_path, broken(tmp_path, "Plain", LIAR), "--json", PYTHONPATH=str(SERVERS))
     report = json.loads(text)

@@ -142,6 +142,11 @@ async def test_nothing_is_reported_of_servers_that_use_what_there_is(serve, vers
     assert found(await checked(serve(lines(change, version)), version), "failed", "warned") == set()
 
 
+async def test_who_completes_nothing_need_not_declare_it(serve):
+    empty = COMPLETES + 'del CAPABILITIES["completions"]; COMPLETION = {"values": []}'
+    assert found(await checked(serve(lines(empty, V4)), V4), "failed", "warned") == {"completion-not-supported-32601"}
+
+
 @pytest.mark.parametrize(
     ("file", "version"),
     [

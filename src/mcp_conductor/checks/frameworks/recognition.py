@@ -29,7 +29,12 @@ _PYTHON = re.compile(r"(?:python|pypy)(?:\d+(?:\.\d+)*)?(?:\.exe)?")
 _NODE = re.compile(r"(?:node|nodejs|bun)(?:\.exe)?")
 _WITH_VALUE = {"-r", "--require", "--import", "--loader", "--experimental-loader", "-X", "-W", "--env-file"}
 _JS_IMPORT = re.compile(r"""(?:\bfrom|\bimport|\brequire\(|\bimport\()\s*["']([^"'\n]{1,300})["']""")
-_JS_COMMENT = re.compile(r"^[ \t]*//[^\n]*", re.MULTILINE)
+# A string, or a comment, which ends with the file at the latest; // is one at the start of a line, as it may stand in
+# a pattern elsewhere.
+_JS_TEXT_OR_COMMENT = re.compile(
+    r"""("(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?|`(?:[^`\\]|\\.)*+`?)|/\*(?:.*?\*/|.*)|(?m:^)[ \t]*//[^\n]*""",
+    re.DOTALL,
+)
 _JS_SUFFIXES = ("", ".js", ".mjs", ".cjs", ".ts", ".mts", "/index.js", "/index.mjs", "/index.ts")
 _VERSION = re.compile(r"[0-9]+(?:\.[0-9]+){0,3}")
 
@@ -263,7 +268,7 @@ def _node(words: list[str], cwd: str, classes: Collection[ServerClass]) -> Itera
         text = sources.text(file)
         if text is None:
             continue
-        code = _JS_COMMENT.sub("", _without_blocks(text))
+        code = _JS_TEXT_OR_COMMENT.sub(lambda found: found[1] or "", text)
         specifiers = dict.fromkeys(_JS_IMPORT.findall(code))
         for each in classes:
             made = re.search(rf"\b(?:new|extends)\s+(?:\w+\.)?{re.escape(each.name)}\b", code)
@@ -276,16 +281,6 @@ def _node(words: list[str], cwd: str, classes: Collection[ServerClass]) -> Itera
                 base = os.path.join(os.path.dirname(file), specifier)
                 # TypeScript names the file that it will make.
                 waiting += [base + suffix for suffix in _JS_SUFFIXES] + [base.removesuffix(".js") + ".ts"]
-
-
-def _without_blocks(text: str) -> str:
-    """TEXT without what stands between /* and */."""
-    parts, at = [], 0
-    while (start := text.find("/*", at)) >= 0:
-        parts.append(text[at:start])
-        end = text.find("*/", start + 2)
-        at = len(text) if end < 0 else end + 2
-    return "".join([*parts, text[at:]])
 
 
 def _npm_version(package: str, file: str) -> str | None:

@@ -162,9 +162,11 @@ def test_a_node_script_is_recognised_through_its_own_modules(project):
             "dist/server.js": USES_TYPESCRIPT,
             "note.mjs": f"/* {USES_TYPESCRIPT} */\n// {USES_TYPESCRIPT.splitlines()[0]}\n",
             "types.mjs": 'import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";\n',
+            "glob.mjs": f'const all = "src/**/*.js";\n{USES_TYPESCRIPT}const none = `*/`;\n',
         },
     )
     assert found(project, "node", "--no-warnings", "-r", "x", "dist/index.js") == (TYPESCRIPT.package, "1.32.2")
+    assert found(project, "node", "glob.mjs") == (TYPESCRIPT.package, "1.32.2")
     assert found(project, "node", "note.mjs") is None
     assert found(project, "node", "types.mjs") is None
     assert found(project, "node", "-e", USES_TYPESCRIPT) is None

@@ -190,7 +190,7 @@ async def nothing_is_remembered(probe: Probe) -> AsyncIterator[Finding]:
 # Connections and identities.
 
 
-@probed("meta-identity-not-behaviour-server")
+@probed("meta-identity-not-behaviour-server", follows="meta-client-info-not-required")
 async def names_change_nothing(probe: Probe) -> AsyncIterator[Finding]:
     """Ask for a list under another name and without one: it is the same."""
     methods = declared_lists(probe)

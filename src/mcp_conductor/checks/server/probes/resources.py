@@ -41,7 +41,7 @@ async def the_list_is_served(probe: Probe) -> AsyncIterator[Finding]:
 # What is unknown.
 
 
-@probed("resources-not-found-32002", needs="resources")
+@probed("resources-not-found-32002", needs="resources", follows="resources-capability-declared")
 async def unknown_uris_are_not_found(probe: Probe) -> AsyncIterator[Finding]:
     """Read a URI that does not exist: the error has the code -32002, or -32602, which later revisions want."""
     reply = await _unknown(probe)
@@ -49,7 +49,7 @@ async def unknown_uris_are_not_found(probe: Probe) -> AsyncIterator[Finding]:
         yield fault(f"an unknown URI is not refused with {probe.dialect.resource_not_found}", reply.raw)
 
 
-@probed("resources-not-found-32602", needs="resources")
+@probed("resources-not-found-32602", needs="resources", follows="resources-capability-declared")
 async def unknown_uris_are_invalid_params(probe: Probe) -> AsyncIterator[Finding]:
     """Read a URI that does not exist: the error has the code -32602."""
     reply = await _unknown(probe)

@@ -89,7 +89,8 @@ async def completion_is_declared(probe: Probe) -> AsyncIterator[Finding]:
         return
     params = next(_arguments(probe), _completion({"type": "ref/prompt", "name": "conductor-no-such-prompt"}, "x"))
     result = await probe.served("completion/complete", params)
-    if result is None or "completion" not in result:
+    completion = (result or {}).get("completion")
+    if completion is None or (isinstance(completion, dict) and completion.get("values") == []):
         raise NotSeen("the server completes no arguments")
     yield fault("arguments are completed, but completions is not declared", result)
 
