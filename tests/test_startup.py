@@ -56,7 +56,7 @@ STARTED = """
     transport.process_tree
 """
 CALLED = """
-    bounded bounded.direct bounded.turns cli.process.interruptible cli.commands.mcp_cli.operations client
+    bounded bounded.direct bounded.turns cli.process.interruptible cli.commands.mcp_cli.method_result cli.commands.mcp_cli.operations client
     client.callbacks client.calls client.connect client.deadlines client.ids client.negotiation
     client.server_questions client.session client.subscriptions client.wire protocol.compose protocol.input_rounds
     protocol.oddities protocol.paging protocol.views protocol.line_splitter transport.processes transport.stdio

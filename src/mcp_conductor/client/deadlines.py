@@ -40,6 +40,11 @@ class Waiting:
             self._watch(deadline)
         return reply
 
+    def settle(self, exchange: Exchange) -> None:
+        reply = self.replies.pop(exchange.request.id, None)
+        if reply is not None:
+            reply.settle(exchange)
+
     def extend(self, request: Message) -> None:
         """REQUEST makes progress: its time starts again."""
         reply = self.replies.get(request.id)

@@ -24,6 +24,7 @@ from mcp_conductor.transport import Transport
 
 MOST_COMPLAINTS = 1000  # about the messages of one batch
 _OPENINGS = ("initialize", "server/discover")
+_ANSWERS = ("result", "error")
 _FIRST_FRAMES = 4  # of a flood: what was asked, and some of what came instead of an answer
 
 
@@ -128,7 +129,8 @@ class Wire:
 
     def send(self, message: Message) -> float:
         """Send MESSAGE, and wait for nothing: the time of it."""
-        self._begun = self._begun or message.method not in _OPENINGS
+        if not self._begun and message.kind not in _ANSWERS:
+            self._begun = message.kind != "request" or message.method not in _OPENINGS
         # First the server gets its work, then we do our book-keeping; no reply is heard before we return to the loop.
         heads: list[tuple[str, int | None]] = []
         self._heads = heads
@@ -257,9 +259,7 @@ class Wire:
         if exchange is not None:
             self._unasked = self._unasked_bytes = 0
             self._unasked_from = self.transcript.mark
-            reply = self._waiting.replies.pop(exchange.request.id, None)
-            if reply is not None:
-                reply.settle(exchange)
+            self._waiting.settle(exchange)
             return
         self._unasked += 1
         self._unasked_bytes += len(message.text)

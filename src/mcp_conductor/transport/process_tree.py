@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
-from itertools import islice
 from typing import NamedTuple
 
 from mcp_conductor import posix
@@ -63,8 +62,8 @@ def commands_with_stdin_of(leader: int) -> list[Command]:
 
 
 def _has_open(pid: int, file: str) -> bool:
-    descriptors = islice(os.scandir(f"/proc/{pid}/fd"), _MAX_DESCRIPTORS)
-    return any(os.readlink(each.path) == file for each in descriptors)
+    names = os.listdir(f"/proc/{pid}/fd")[:_MAX_DESCRIPTORS]
+    return any(os.readlink(f"/proc/{pid}/fd/{name}") == file for name in names)
 
 
 def _command(pid: int) -> Command:

@@ -88,7 +88,7 @@ TEXT = {"result": {"content": [{"text": "Order id=a17 (ID=B9), total 12.50"}], "
         ("{from: 'result.content[0].text', regex: '/\\bid=(b\\d)/i'}", "B9"),
         ("{from: 'result.content[0].text', regex: '[\\d.]+$'}", "12.50"),
         ("{from: 'result.content[0].text', regex: 'no=(\\d+)|total (?<sum>[\\d.]+)'}", "12.50"),
-        ("{from: 'result.content[0].text', regex: 'Order(s)?'}", NOTHING),
+        ("{from: 'result.content[0].text', regex: 'Order(?:| (x))'}", NOTHING),
         ("{from: 'result.content[0].text', regex: 'nowhere'}", NOTHING),
         ("{from: result.json, json: a, regex: 'x=(.)'}", "1"),
         ("{from: result.n, regex: '5'}", NOTHING),

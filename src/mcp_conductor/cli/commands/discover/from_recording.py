@@ -3,7 +3,7 @@
 import os
 import time
 
-from mcp_conductor.cli.commands.discover.run import output_file, personal_values, write_found
+from mcp_conductor.cli.commands.discover.suite_output import output_file, personal_values, write_found
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.flags.sessions import chosen_session
 from mcp_conductor.cli.flags.target import TARGET_FLAGS

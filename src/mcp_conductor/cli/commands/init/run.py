@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from shlex import quote
 
-from mcp_conductor.cli.commands.discover.run import case_count, remarks
+from mcp_conductor.cli.commands.discover.suite_output import case_count, remarks
 from mcp_conductor.cli.commands.init.flags import CI, SUITE
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.flags.values import time

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from typing import Any
 
+from mcp_conductor.cli.commands.mcp_cli.method_result import MethodResult, NoteStatus
 from mcp_conductor.cli.commands.mcp_cli.methods import SKILLS, is_tool_error
 from mcp_conductor.cli.commands.mcp_cli.plan import CallPlan
 from mcp_conductor.client.session import Session
@@ -11,18 +12,6 @@ from mcp_conductor.errors import MethodError, UsageError, nearest
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import MISSING_CLIENT_CAPABILITY, TASKS_EXTENSION
 from mcp_conductor.protocol.paging import LIST_MEMBERS
-
-# Told how a task is while it is waited for.
-NoteStatus = Callable[[Json], None]
-
-
-class MethodResult(NamedTuple):
-    """What to print, whether the server reports a failure, and our own complaint."""
-
-    result: Any
-    failed: bool = False
-    complaint: str | None = None
-
 
 _TERMINAL = ("completed", "failed", "cancelled")
 _DEFAULT_INTERVAL = 1.0

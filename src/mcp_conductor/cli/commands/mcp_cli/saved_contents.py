@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from mcp_conductor.cli.commands.mcp_cli.operations import MethodResult
+from mcp_conductor.cli.commands.mcp_cli.method_result import MethodResult
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.writing import write_bytes
 from mcp_conductor.protocol import Json

@@ -3,7 +3,7 @@
 import binascii
 from typing import Any
 
-from mcp_conductor.cli.commands.mcp_cli.operations import MethodResult
+from mcp_conductor.cli.commands.mcp_cli.method_result import MethodResult
 from mcp_conductor.cli.commands.mcp_cli.plan import CallPlan
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import MethodError, UsageError

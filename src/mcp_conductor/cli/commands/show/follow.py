@@ -8,7 +8,7 @@ import asyncio
 import os
 
 from mcp_conductor.bounded.turns import Pace
-from mcp_conductor.cli.commands.show.run import ShownLines, told
+from mcp_conductor.cli.commands.show.lines import ShownLines, told
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.output.event_queue import alongside, reader_gone
 from mcp_conductor.cli.output.terminal import ReaderGone, Terminal

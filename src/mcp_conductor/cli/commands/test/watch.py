@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 
-from mcp_conductor.cli.commands.test.run import TestRun
+from mcp_conductor.cli.commands.test.test_run import TestRun
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.output.terminal import Terminal
 from mcp_conductor.errors import UsageError
