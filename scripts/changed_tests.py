@@ -19,8 +19,10 @@ EVERYTHING += ("tests/forkserver.py", "tests/launch.py")
 
 
 def module_of(path: str) -> str:
-    """The name by which PATH is imported; a file that is no module belongs to its package."""
+    """The name by which PATH is imported; a file that is no module belongs to its package, or to what reads it."""
     file = Path(path)
+    if path.startswith("src/mcp_conductor/checks/") and file.name in ("requirements.json", "examples.txt"):
+        return "mcp_conductor.checks.requirements.topics"
     parts = list(file.with_suffix("").parts if file.suffix == ".py" else file.parent.parts)
     if parts and parts[-1] == "__init__":
         parts.pop()

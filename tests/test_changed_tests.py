@@ -27,7 +27,7 @@ ALL = [path for path in SOURCES if "/test_" in path]
     [
         ("src/mcp_conductor/text/visible.py", "mcp_conductor.text.visible"),
         ("src/mcp_conductor/text/__init__.py", "mcp_conductor.text"),
-        ("src/mcp_conductor/checks/requirements/examples.txt", "mcp_conductor.checks.requirements"),
+        ("src/mcp_conductor/checks/server/tools/examples.txt", "mcp_conductor.checks.requirements.topics"),
         ("tests/unit/text/test_visible.py", "tests.unit.text.test_visible"),
     ],
 )

@@ -25,7 +25,10 @@ _MODULE_ENDINGS = (".py", ".pyc")
 
 
 class Catalog(Generic[T]):
-    """All things of one kind; WHAT is the word for one in messages, PACKAGES have the modules that add them."""
+    """All things of one kind; WHAT is the word for one in messages, PACKAGES have the modules that add them.
+
+    `package.*.name` means the module of that name in each package in `package` that has one.
+    """
 
     def __init__(self, what: str, *packages: str) -> None:
         self._what = what
@@ -100,17 +103,21 @@ class Catalog(Generic[T]):
             return
         from importlib import import_module
 
-        for module in _modules_in(getattr(import_module(package), "__path__", ())):
-            import_module(f"{package}.{module}")
+        outer, _, name = package.partition(".*.")
+        for module in modules_in(getattr(import_module(outer), "__path__", ())):
+            if not name:
+                import_module(f"{outer}.{module}")
+            elif name in modules_in(import_module(f"{outer}.{module}").__path__):
+                import_module(f"{outer}.{module}.{name}")
         self._imported.add(package)
 
 
-def _modules_in(folders: Iterable[str]) -> Iterator[str]:
-    """The names of the modules in a package, sorted."""
+def modules_in(folders: Iterable[str]) -> Iterator[str]:
+    """The names of the modules and packages in a package, sorted."""
     for folder in folders:
         if os.path.isdir(folder):
-            names = {name.partition(".")[0] for name in os.listdir(folder) if name.endswith(_MODULE_ENDINGS)}
-            yield from sorted(names - {"__init__"})
+            inside = [each.name for each in os.scandir(folder) if each.is_dir() or each.name.endswith(_MODULE_ENDINGS)]
+            yield from sorted({name.partition(".")[0] for name in inside if not name.startswith("__")})
         else:  # such as a zip file
             from pkgutil import iter_modules  # with `inspect`, which most runs do not need
 

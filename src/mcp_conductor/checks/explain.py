@@ -3,15 +3,12 @@
 from collections.abc import Collection, Iterable
 from textwrap import wrap
 
-from mcp_conductor.checks.client.uncheckable import UNCHECKABLE as UNSEEN_OF_CLIENTS
 from mcp_conductor.checks.engine.check import CHECKS
 from mcp_conductor.checks.frameworks import broken_by
 from mcp_conductor.checks.harness.scenario import WATCHED
 from mcp_conductor.checks.requirements import Requirement, requirement, requirements, with_packages
 from mcp_conductor.checks.requirements.addresses import address_of
 from mcp_conductor.checks.requirements.examples import Example, counterexamples, examples
-from mcp_conductor.checks.requirements.remedies import remedies
-from mcp_conductor.checks.server.uncheckable import UNCHECKABLE
 from mcp_conductor.protocol import Json
 from mcp_conductor.report.model import Rule
 
@@ -45,8 +42,8 @@ def rules(names: Iterable[str]) -> tuple[Rule, ...]:
         Rule(
             id=each.id,
             statement=each.statement,
-            help=f"{each.level}. {_remedy(each)} How it is checked: {_how(each)}".replace(".  How", ". How"),
-            remedy=_remedy(each).strip(),
+            help=f"{each.level}. {each.remedy or ''} How it is checked: {_how(each)}".replace(".  How", ". How"),
+            remedy=each.remedy or "",
             how=_how(each),
             address=_address(each),
         )
@@ -87,8 +84,7 @@ def _check_of(each: Requirement) -> str | None:
 
 def _why_not(each: Requirement) -> str:
     """What hinders us to see whether a requirement is kept."""
-    reasons = UNSEEN_OF_CLIENTS if each.subject == "client" else UNCHECKABLE
-    return f"not observable: {reasons[each.id]}"
+    return f"not observable: {each.unseen}"
 
 
 def _how(each: Requirement) -> str:
@@ -100,10 +96,6 @@ def _address(each: Requirement) -> str | None:
     return None if each.plugin is not None else address_of(each, each.revisions[-1])
 
 
-def _remedy(each: Requirement) -> str:
-    return each.remedy or "" if each.plugin is not None else remedies()[each.id]
-
-
 def _text(each: Requirement) -> str:
     known = {
         "revisions": ", ".join(each.revisions),
@@ -111,7 +103,7 @@ def _text(each: Requirement) -> str:
         "plugin": each.plugin,
         "address": _address(each),
         "how": _how(each),
-        "remedy": _remedy(each),
+        "remedy": each.remedy or "",
         "frameworks": _frameworks(each),
     }
     texts = {name: text for name, text in known.items() if text}
@@ -157,7 +149,7 @@ def _members(each: Requirement) -> Json:
         "address": _address(each),
         "checked": _check_of(each) is not None,
         "how": _how(each),
-        "remedy": _remedy(each),
+        "remedy": each.remedy or "",
         **({} if each.plugin is None else {"plugin": each.plugin}),
         "kept": _as_json(examples().get(each.id)),
         "broken": _as_json(counterexamples().get(each.id)),

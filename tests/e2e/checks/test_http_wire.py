@@ -3,7 +3,7 @@
 import pytest
 from tests.e2e.checks.good_http import Good, broken, composed, manners, passed, spec_of
 
-from mcp_conductor.checks.server.probes.sse_wire import _outer_address
+from mcp_conductor.checks.server.sse.probes import _outer_address
 from mcp_conductor.protocol.server_spec import HttpSpec
 
 

@@ -8,7 +8,7 @@ from tests import prefork
 from tests.e2e.checks.good_http import AREA, broken, composed, manners
 
 from mcp_conductor.checks.engine.run import Options, check
-from mcp_conductor.checks.server.probes.sse_wire import _outer_address
+from mcp_conductor.checks.server.sse.probes import _outer_address
 from mcp_conductor.protocol.server_spec import HttpSpec
 
 OLD = "2024-11-05"

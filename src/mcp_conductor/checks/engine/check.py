@@ -44,8 +44,8 @@ class Check:
         return " ".join(((self.judge or self.probe).__doc__ or "").split())
 
 
-JUDGES = "mcp_conductor.checks.server.judges"
-_PROBES = "mcp_conductor.checks.server.probes"
+JUDGES = "mcp_conductor.checks.server.*.judges"
+_PROBES = "mcp_conductor.checks.server.*.probes"
 CHECKS: Catalog[Check] = Catalog("check", JUDGES, _PROBES)
 RECORDED: Catalog[Check] = Catalog("check", JUDGES)  # judges of recordings, for what is probed where we can ask
 EVERYWHERE: Catalog[Check] = Catalog("check", JUDGES)  # judges of every session of a run, those of probes included

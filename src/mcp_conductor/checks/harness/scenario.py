@@ -63,8 +63,8 @@ class Watched:
         return " ".join((self.judge.__doc__ or "").split())
 
 
-WATCHED: Catalog[Watched] = Catalog("check", "mcp_conductor.checks.client")
-SCENARIOS: Catalog[Scenario] = Catalog("scenario", "mcp_conductor.checks.client")
+WATCHED: Catalog[Watched] = Catalog("check", "mcp_conductor.checks.client.*.scenarios")
+SCENARIOS: Catalog[Scenario] = Catalog("scenario", "mcp_conductor.checks.client.*.scenarios")
 
 
 def scenario(

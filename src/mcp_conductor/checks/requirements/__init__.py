@@ -1,11 +1,13 @@
-"""The requirements of the specification, in our words: what must hold, for whom, since when, and how it can be seen."""
+"""The requirements of the specification, in our words: what must hold, for whom, since when, and how it can be seen.
+
+They stand in `requirements.json` of each topic, in `checks/server` and `checks/client`, beside what checks them.
+"""
 
 from collections.abc import Collection, Container
 from functools import cache
 from json import loads
-from os.path import dirname, join
-from typing import Any
 
+from mcp_conductor.checks.requirements.topics import texts
 from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.plugins import load_packages, when_forgotten, with_plugins
 from mcp_conductor.protocol import Json
@@ -14,6 +16,13 @@ from mcp_conductor.values import dataclass
 
 LEVELS = ("MUST", "SHOULD", "MAY")
 SEVERITIES = ("critical", "major", "minor")
+# In the order of the specification.
+_GROUPS = (
+    "base", "errors", "batching", "lifecycle", "versioning", "request-meta", "stdio", "sse", "http", "http-session",
+    "http-resume", "http-modern", "x-mcp-header", "tools", "resources", "prompts", "completion", "logging",
+    "pagination", "caching", "progress", "cancellation", "ping", "roots", "sampling", "elicitation", "mrtr",
+    "subscriptions", "tasks-core", "tasks-ext", "json-schema", "icons", "auth-server", "auth-client", "deprecation",
+)  # fmt: skip
 _USUAL_SEVERITY = {"MUST": "major", "SHOULD": "minor", "MAY": "minor"}
 
 
@@ -31,8 +40,10 @@ class Requirement:
     statement: str
     test: str  # how it can be tested
     section: str | None
+    remedy: str | None  # what the author of a server or of a client should change
+    heading: str | None = None  # of the section, where that is a whole page
+    unseen: str | None = None  # why it cannot be checked from outside
     plugin: str | None = None  # the file or package that it comes from, where it is none of the specification
-    remedy: str | None = None  # what to change, where `remedies.txt` does not say it
 
     def holds_for(self, version: str, transport: str) -> bool:
         return version in self.revisions and ("any" in self.transports or transport in self.transports)
@@ -59,10 +70,8 @@ def _of_the_specification() -> dict[str, Requirement]:
 
 @cache
 def _entries() -> dict[str, Json]:
-    # importlib.resources and pkgutil would do it too, and import zipfile or inspect, in every run of tests.
-    loader: Any = __spec__.loader
-    data = loader.get_data(join(dirname(__file__), "requirements.json"))
-    return {entry["id"]: entry for entry in loads(data)}
+    found = [{**row, "subject": subject} for subject, text in texts("requirements.json") for row in loads(text)]
+    return {row["id"]: row for row in sorted(found, key=lambda row: _GROUPS.index(row["group"]))}
 
 
 @cache

@@ -1,13 +1,9 @@
 """Where a requirement stands in the official specification: the address of its page, or of a heading of it.
 
-The heading below which a requirement stands on its page is in `headings.txt`: a line with the heading as in addresses,
-and a line with ids, all of which have that heading in each revision in which they hold. Pages were moved between
-revisions, and some requirements follow from several sentences, from the schema or from another standard: these have
-the nearest page, which is that of their group.
+The heading of a requirement is the one below which it stands in each revision in which it holds. Pages were moved
+between revisions, and some requirements follow from several sentences, from the schema or from another standard: these
+have the nearest page, which is that of their group.
 """
-
-from functools import cache
-from importlib.resources import files
 
 from mcp_conductor.checks.requirements import Requirement
 from mcp_conductor.protocol.dialect import DIALECTS
@@ -88,18 +84,8 @@ def address_of(requirement: Requirement, version: str) -> str:
         page = _MOVED_IN_THE_FIRST.get(page, page)
     elif not dialect.handshake:
         page = _MOVED_IN_THE_MODERN.get(requirement.id, _MOVED_IN_THE_MODERN.get(page, page))
-    heading = headings().get(requirement.id) if "#" not in page else None
+    heading = requirement.heading if "#" not in page else None
     return f"{_SITE}/specification/{version}/{page}" + (f"#{heading}" if heading else "")
-
-
-@cache
-def headings() -> dict[str, str]:
-    """The heading of each requirement whose section is a whole page, as far as it is known."""
-    found: dict[str, str] = {}
-    for block in files(__package__).joinpath("headings.txt").read_text(encoding="utf-8").strip().split("\n\n"):
-        heading, ids = block.split("\n")
-        found |= dict.fromkeys(ids.split(), heading)
-    return found
 
 
 def _page_of(requirement: Requirement, version: str) -> str:

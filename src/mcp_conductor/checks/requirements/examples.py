@@ -1,4 +1,4 @@
-"""Small conversations that keep or break a requirement, from two files: `examples.txt` and `client_examples.txt`.
+"""Small conversations that keep or break a requirement, from `examples.txt` of each topic.
 
 In these files, an example is the ids that it is for, a line with @ and the revision, and the conversation: > is what
 the client sends, < what the server does, # a remark. What is not JSON stands for HTTP, or is sent on purpose as it is.
@@ -10,11 +10,9 @@ line with ! before it is the one that breaks them.
 
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
 
+from mcp_conductor.checks.requirements.topics import texts
 from mcp_conductor.values import dataclass
-
-_FILES = ("examples.txt", "client_examples.txt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,7 @@ def _by_id(found: Iterator[tuple[list[str], Example]]) -> dict[str, Example]:
 
 def _blocks() -> Iterator[tuple[list[str], Example, list[tuple[list[str], Example]]]]:
     """The ids of each block of the file, what keeps them, and what breaks some or all of them."""
-    for block in (block for file in _FILES for block in _text(file).strip("\n").split("\n\n")):
+    for block in (block for _, text in texts("examples.txt") for block in text.strip("\n").split("\n\n")):
         head, version, *lines = block.split("\n")
         version = version.removeprefix("@ ")
         parts: list[tuple[list[str], list[str]]] = [(head.split(), [])]
@@ -61,10 +59,6 @@ def _blocks() -> Iterator[tuple[list[str], Example, list[tuple[list[str], Exampl
                 parts[-1][1].append(line)
         (ids, kept), *broken = parts
         yield ids, Example(version, tuple(kept)), [(some, _broken(version, those, kept)) for some, those in broken]
-
-
-def _text(file: str) -> str:
-    return files(__package__).joinpath(file).read_text(encoding="utf-8")
 
 
 def _broken(version: str, lines: list[str], kept: list[str]) -> Example:

@@ -1,11 +1,10 @@
 """What the catalogue says of a requirement besides its sentence."""
 
-from importlib.resources import files
-
 import pytest
 
 from mcp_conductor.checks import requirements as catalogue
 from mcp_conductor.checks.requirements import SEVERITIES, requirement, requirements, requirements_of
+from mcp_conductor.checks.requirements.topics import texts
 from mcp_conductor.protocol.dialect import DIALECTS, HANDSHAKE, MODERN
 from mcp_conductor.protocol.message import read
 
@@ -30,7 +29,7 @@ def test_only_a_must_is_critical():
 
 
 def test_the_catalogue_names_a_severity_only_where_it_is_not_the_usual_one():
-    entries = read(files("mcp_conductor.checks.requirements").joinpath("requirements.json").read_text(encoding="utf-8"))
+    entries = [entry for _, text in texts("requirements.json") for entry in read(text)]
     usual = {"MUST": "major", "SHOULD": "minor", "MAY": "minor"}
     named = [entry for entry in entries if "severity" in entry]
     assert {entry["severity"] for entry in named} <= set(SEVERITIES)

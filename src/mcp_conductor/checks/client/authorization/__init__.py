@@ -1,0 +1,1 @@
+"""Authorization: what the specification requires of clients, and how it is checked."""

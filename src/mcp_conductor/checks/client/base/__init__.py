@@ -1,0 +1,1 @@
+"""Base: what the specification requires of clients, and how it is checked."""

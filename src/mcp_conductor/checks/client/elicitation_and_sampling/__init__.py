@@ -1,0 +1,1 @@
+"""Elicitation and sampling: what the specification requires of clients, and how it is checked."""

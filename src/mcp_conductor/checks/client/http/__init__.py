@@ -1,0 +1,1 @@
+"""Http: what the specification requires of clients, and how it is checked."""

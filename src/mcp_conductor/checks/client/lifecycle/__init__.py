@@ -1,0 +1,1 @@
+"""Lifecycle: what the specification requires of clients, and how it is checked."""

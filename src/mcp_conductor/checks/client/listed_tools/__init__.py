@@ -1,0 +1,1 @@
+"""Listed tools: what the specification requires of clients, and how it is checked."""

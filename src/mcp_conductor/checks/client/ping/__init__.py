@@ -1,0 +1,1 @@
+"""Ping: what the specification requires of clients, and how it is checked."""

@@ -1,0 +1,1 @@
+"""Routing: what the specification requires of clients, and how it is checked."""

@@ -1,0 +1,1 @@
+"""Timeouts: what the specification requires of clients, and how it is checked."""

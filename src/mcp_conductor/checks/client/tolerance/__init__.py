@@ -1,0 +1,1 @@
+"""Tolerance: what the specification requires of clients, and how it is checked."""

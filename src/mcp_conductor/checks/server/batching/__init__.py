@@ -1,0 +1,1 @@
+"""Batching: what the specification requires of servers, and how it is checked."""

@@ -1,0 +1,1 @@
+"""Client features: what the specification requires of servers, and how it is checked."""

@@ -1,1 +1,0 @@
-"""What is judged of any conversation with a server, also in a run of tests: a module for each section."""

@@ -1,0 +1,1 @@
+"""Prompts: what the specification requires of servers, and how it is checked."""

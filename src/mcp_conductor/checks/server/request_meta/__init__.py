@@ -1,0 +1,1 @@
+"""Request meta: what the specification requires of servers, and how it is checked."""

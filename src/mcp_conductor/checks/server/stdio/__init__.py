@@ -1,0 +1,1 @@
+"""Stdio: what the specification requires of servers, and how it is checked."""

@@ -1,0 +1,1 @@
+"""Tasks: what the specification requires of servers, and how it is checked."""

@@ -1,0 +1,1 @@
+"""Tasks extension: what the specification requires of servers, and how it is checked."""

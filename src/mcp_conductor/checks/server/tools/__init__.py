@@ -1,0 +1,1 @@
+"""Tools: what the specification requires of servers, and how it is checked."""

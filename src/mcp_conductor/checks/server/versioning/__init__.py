@@ -1,0 +1,1 @@
+"""Versioning: what the specification requires of servers, and how it is checked."""
