@@ -112,12 +112,16 @@ class Catalog(Generic[T]):
         self._imported.add(package)
 
 
+def _is_module(folder: str, name: str) -> bool:
+    return name.endswith(_MODULE_ENDINGS) or os.path.isfile(os.path.join(folder, name, "__init__.py"))
+
+
 def modules_in(folders: Iterable[str]) -> Iterator[str]:
     """The names of the modules and packages in a package, sorted."""
     for folder in folders:
         if os.path.isdir(folder):
-            inside = [each.name for each in os.scandir(folder) if each.is_dir() or each.name.endswith(_MODULE_ENDINGS)]
-            yield from sorted({name.partition(".")[0] for name in inside if not name.startswith("__")})
+            names = {name.partition(".")[0] for name in os.listdir(folder) if _is_module(folder, name)}
+            yield from sorted(names - {"__init__"})
         else:  # such as a zip file
             from pkgutil import iter_modules  # with `inspect`, which most runs do not need
 
