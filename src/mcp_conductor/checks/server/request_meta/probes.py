@@ -21,7 +21,7 @@ from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.replies import code_of, data_of, result_of
 from mcp_conductor.checks.engine.tool_calls import explored_calls
-from mcp_conductor.errors import ConductorError, MethodError
+from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.compose import compose
@@ -37,6 +37,7 @@ from mcp_conductor.report.model import Finding
 
 _UNABLE = "without clientCapabilities"
 _NO_OBJECT = "whose _meta is a string"
+_MOST_PAGES = 20
 _MEMBERS = {method: name for name, method in LISTS.items()}
 
 
@@ -236,11 +237,19 @@ async def lists_are_the_same_on_every_connection(probe: Probe) -> AsyncIterator[
                 yield fault(told, {"one": again, "other": there_again}, beside=lists)
 
 
-async def _everything(probe: Probe, method: str) -> Any:
-    try:
-        return await probe.session.everything(method)
-    except MethodError:  # that a list is not served is told elsewhere
-        return None
+async def _everything(probe: Probe, method: str) -> Json | None:
+    """The pages of a list, the first of very many, as one result; None if it is not served, which is told elsewhere."""
+    name, whole = _MEMBERS[method], None
+    cursor: Any = None
+    for _ in range(_MOST_PAGES):
+        page = await probe.result(method, None if cursor is None else {"cursor": cursor})
+        if page is None or not isinstance(page.get(name), list):
+            return None
+        whole = page if whole is None else {**whole, name: [*whole[name], *page[name]]}
+        cursor = page.get("nextCursor")
+        if not isinstance(cursor, str):
+            break
+    return whole
 
 
 def _names_in(whole: Any, method: str) -> list[str] | None:
