@@ -128,7 +128,7 @@ class _Form:
             yield from _places(self.text, text)
             return
         if self._pattern is None:
-            self._pattern = re.compile("" + spelled(self.text))
+            self._pattern = re.compile(spelled(self.text))
         yield from (found.span() for found in self._pattern.finditer(text))
 
 
