@@ -45,11 +45,11 @@ CALLED = {"add": {"name": "add", "outputSchema": {"type": "object", "required": 
 EXAMPLE = re.compile(r"((?:match:|\{).*?) {2,}(\S.*?) {2,}(\S.*)")
 CANNOT_RUN = "could not run: a bad flag or file, nothing to run, a report that could not be written"
 CHECK_CODES = (
-    "130, 143 or 129: a signal ended it, whatever it had found",
+    "130, 143 or 129: interrupted by a signal, whatever was found until then",
     "2: a bad flag or file, a report that could not be written, or nothing was checked",
     "3: the server, or the client under test, could not be started or reached, or refused the opening",
-    "1: a MUST is broken and not expected to be, or the server went away, even if little else could be checked",
-    "2: less than half of the checks could be carried out",
+    "1: an unexpected MUST failure, or the server went away, even if few checks completed",
+    "2: fewer than half of the checks completed",
     "0: none of these; warnings, broken SHOULDs and what is expected to fail change nothing",
 )
 KINDS = {

@@ -93,7 +93,7 @@ class Regex:
 
     @cached_property
     def _has_one_way(self) -> bool:
-        """Whether Python's engine has nothing to try a second time: there are no repeats and no alternatives."""
+        """Whether the pattern has neither repeats nor alternatives, so that Python's engine cannot backtrack."""
         return _SEVERAL_WAYS.search(_ESCAPE.sub("x", self._regex.pattern)) is None
 
     def _is_alike_for(self, text: str) -> bool:
@@ -133,7 +133,7 @@ def compile_regex(pattern: str, flags: int = 0, *, written: str | None = None) -
 
 
 def searched(pattern: str, flags: int, text: str, look: str) -> Any:
-    """What LOOK makes of a search by Python's engine; called in the worker."""
+    """Search TEXT with Python's engine, and return what LOOK extracts from the match; runs in the worker."""
     return {"_matched": _matched, "_captured": _captured}[look](re.compile(pattern, flags).search(text))
 
 

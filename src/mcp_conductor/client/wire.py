@@ -324,7 +324,7 @@ class Wire:
         self._on_notification(message, request)
 
     def _take_stray(self, message: Message) -> None:
-        replies = message.kind in ("result", "error")
+        replies = message.kind in _ANSWERS
         oddity = self._ledger.stray(message) if replies else None
         if self._stray is not None and not self._stray.done():
             if oddity is not None or not replies:  # a late reply to what was given up answers nothing else
